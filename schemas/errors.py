@@ -1,0 +1,74 @@
+"""Errors, drawn as a tree by how they are handled.
+
+TailbudgetError
+├── ConfigError            wrong settings or usage: exit status 2, nothing was started
+├── RefusedError           the input cannot answer the question: exit status 3
+├── UnavailableError       a part we need is away: retried while running, exit 1 at start
+│   ├── BrokerError
+│   ├── ClickHouseError
+│   └── ChatError
+├── StorageError           a result was refused for good (schema, rights, full disk): crash, lose nothing
+├── WireError              bytes on one of our own topics that we cannot read
+└── DecodeError            a whole source file or topic that is not what it claims to be
+"""
+
+from __future__ import annotations
+
+
+class TailbudgetError(Exception):
+    """Something went wrong that has a name, a place and a remedy.
+
+    Attributes:
+        message: what is wrong, naming the input and the place.
+        remedy: what the reader can do about it; empty when nothing can be done.
+    """
+
+    exit_status = 1
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  remedy: {self.remedy}" if self.remedy else self.message
+
+
+class ConfigError(TailbudgetError):
+    """The settings or the command line are wrong; nothing was started."""
+
+    exit_status = 2
+
+
+class RefusedError(TailbudgetError):
+    """The input cannot answer the question that was asked of it."""
+
+    exit_status = 3
+
+
+class UnavailableError(TailbudgetError):
+    """A service we depend on does not answer now; trying again may help."""
+
+
+class BrokerError(UnavailableError):
+    """Kafka does not answer, or refuses us."""
+
+
+class ClickHouseError(UnavailableError):
+    """ClickHouse does not answer, or is overloaded; the same write may succeed later."""
+
+
+class ChatError(UnavailableError):
+    """A chat channel does not answer, or refuses the message."""
+
+
+class StorageError(TailbudgetError):
+    """ClickHouse refused a write or a query for good; trying again cannot help."""
+
+
+class WireError(TailbudgetError):
+    """A message on one of our own topics is damaged or of an unknown version."""
+
+
+class DecodeError(TailbudgetError):
+    """A source is not of the format it was declared or recognised to be."""
