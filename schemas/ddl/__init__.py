@@ -1,0 +1,1 @@
+"""ClickHouse tables and views as numbered, forward-only SQL files."""

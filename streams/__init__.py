@@ -1,0 +1,11 @@
+"""Where records come from and how they flow.
+
+Follow one record in this order:
+
+1. `streams.sources` decodes the bytes of a format to columns;
+2. `streams.transport` hands Faust one event a poll of one partition, not one a record;
+3. `streams.agents.ingest` cuts the input into segments and publishes their pane summaries;
+4. `streams.protocol` says what such a message carries, and when it counts;
+5. `streams.agents.audit` merges them per service, judges, and writes to ClickHouse;
+6. `streams.agents.notify` tells the chat channel.
+"""

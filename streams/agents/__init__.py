@@ -1,0 +1,1 @@
+"""The four agents: ingest, audit, deploys and notify."""
