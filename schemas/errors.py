@@ -7,7 +7,7 @@ TailbudgetError
 │   ├── BrokerError
 │   ├── ClickHouseError
 │   └── ChatError
-├── StorageError           a result was refused for good (schema, rights, full disk): crash, lose nothing
+├── StorageError           a write was refused for good (schema, rights): crash, lose nothing
 ├── WireError              bytes on one of our own topics that we cannot read
 └── DecodeError            a whole source file or topic that is not what it claims to be
 """

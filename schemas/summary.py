@@ -24,7 +24,7 @@ FIXED_STAGES: Final = (TOTAL, FAILED, UNATTRIBUTED)
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Tail profile: sums by coarse bucket of the request's total, sparse, sorted by (group, bucket).
+    """Tail profile: sums by coarse bucket of the total, sparse, sorted by (group, bucket).
 
     Attributes:
         group: [R] index of the group.
