@@ -74,7 +74,5 @@ def _refuse(words: list[str]) -> None:
         raise ConfigError("INTO OUTFILE writes a file", remedy="redirect our own output instead")
     if any(name in {"python", "'python"} and after == "(" for name, after in pairs):
         raise ConfigError("the table function Python reads this process", remedy=_QUERY_REMEDY)
-    if any(
-        name == "format" and not after.startswith(("(", ",", "'")) for name, after in pairs[-2:]
-    ):
+    if len(meant) > 1 and meant[-2] == "format" and meant[-1].isidentifier():
         raise ConfigError("the output format is ours to choose", remedy="leave FORMAT out")

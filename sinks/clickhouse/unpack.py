@@ -82,7 +82,7 @@ class _Cells:
 
     def of_total(self, name: str) -> NDArray[Any]:
         """A number a group, from the rows of the total."""
-        return _numbers(self.table, name)[self.total]
+        return _numbers(self.table, name)[np.flatnonzero(self.total)]
 
     def flat(self, name: str) -> NDArray[Any]:
         """All values of a column of lists, in the order of the cells."""
