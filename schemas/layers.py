@@ -73,7 +73,10 @@ class Layers:
                 return False
             if after is None:
                 node[part] = value
-            elif (node[part] if isinstance(node, list) else node.get(part)) is None:
+                break
+            if not isinstance(node, list):
+                node.setdefault(part, None)
+            if node[part] is None:
                 node[part] = [] if isinstance(after, int) else {}
             node = node[part]
         return True
