@@ -184,7 +184,7 @@ class Provenance:
 
     Attributes:
         service: the service's name.
-        start: RFC 3339 time from which requests count; None when there are none.
+        start: RFC 3339 time from which requests count.
         end: RFC 3339 time before which they count.
         n: requests, failures included.
         n_ok: those that succeeded.
@@ -193,8 +193,8 @@ class Provenance:
     """
 
     service: str
-    start: str | None
-    end: str | None
+    start: str
+    end: str
     n: int
     n_ok: int
     n_failed: int
