@@ -27,7 +27,7 @@ from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.summary import Summary
 from tailbudget.streams import protocol
 from tailbudget.streams.cohort_limit import CohortLimit
-from tailbudget.streams.dead_letters import dead_letter
+from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.sources import Decoder, SourceMessage
@@ -78,6 +78,7 @@ class Ingest:
         self._limits: dict[str, CohortLimit] = {}
         self._touched: dict[TP, frozenset[str]] = {}
         self._holes: dict[TP, int] = {}
+        self._ready = asyncio.Event()
         self._flushing = asyncio.Lock()
         self._flushed_at = self._marked_at = time.monotonic()
         self._arrived_s = 0.0
@@ -86,6 +87,7 @@ class Ingest:
     async def run(self, stream: Any) -> None:
         """Consume polls until the app stops."""
         async for event in stream.noack().events():
+            await self._ready.wait()
             await self._take(event.message.tp, event.value, event.message.generation_id)
             event.ack()
             if sum(source.records for source in self.sources.values()) >= MAX_RECORDS:
@@ -115,12 +117,27 @@ class Ingest:
                 grace_ns=int(stream.grace_s * 1e9),
             )
         await self._mark(list(self.sources))
+        await self._outbox.drain()
+        self._ready.set()
 
     def revoke(self) -> None:
         """Forget all sources: what is not committed will be read again by their new owners."""
+        self._ready.clear()
         self.sources.clear()
         self._touched.clear()
         self._holes.clear()
+
+    def status(self) -> dict[str, Any]:
+        """Return what an operator wants to know, for `/status`."""
+        return {
+            source.key: {
+                "read": source.position,
+                "committed": source.committed,
+                "records_pending": source.records,
+                "watermark_ns": source.watermark_ns,
+            }
+            for source in self.sources.values()
+        }
 
     async def _take(self, tp: TP, messages: list[Any], generation: int) -> None:
         source = self.sources.get(tp)
@@ -169,6 +186,7 @@ class Ingest:
             if cut:
                 await self._send(cut)
             await self._mark(self._unproven(cut))
+            await self._outbox.drain()
             if cut:
                 await self._commit(cut)
 
@@ -176,11 +194,9 @@ class Ingest:
         for tp, (source, pending) in cut.items():
             for service in sorted(pending.services):
                 await self._send_service(source, pending, service)
-            for rejected in pending.rejected:
-                key, value = dead_letter(tp.topic, tp.partition, rejected)
+            for key, value in dead_letters(tp, source.key, pending.rejected):
                 await self._outbox.dead_letter(key, value)
             await asyncio.sleep(0)
-        await self._outbox.drain()
 
     async def _send_service(self, source: Intake, pending: Pending, service: str) -> None:
         summary = self._summarise(pending, service)
