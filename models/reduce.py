@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tailbudget.models.moments import empty_moments
+from tailbudget.models.select import take
 from tailbudget.schemas.cohorts import ALL
 from tailbudget.schemas.summary import Sample, Summary
 
@@ -34,14 +35,12 @@ def bare(summary: Summary) -> Summary:
 
 
 def flatten(summary: Summary, pane_ns: int) -> Summary:
-    """Return loose groups that `merge` puts into one: all panes from `pane_ns` on, all cohorts.
+    """Return the groups from `pane_ns` on, all called the pane `pane_ns` of all cohorts.
 
-    The result has several groups of one key; only `merge` may read it.
+    The result has several groups of one key, which `merge` puts into one; nothing else reads it.
     """
-    groups = len(summary.pane_ns)
-    current = summary.pane_ns >= pane_ns
+    current = take(summary, np.flatnonzero(summary.pane_ns >= pane_ns), {})
+    groups = len(current.pane_ns)
     return replace(
-        summary,
-        pane_ns=np.where(current, pane_ns, pane_ns - 1),
-        cohorts=(ALL,) * groups,
+        current, pane_ns=np.full(groups, pane_ns, np.int64), cohorts=(ALL,) * groups
     )
