@@ -1,0 +1,113 @@
+"""All that the pipeline asks of ClickHouse, on a server or embedded alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.clickhouse_target import ClickHouseTarget
+from tailbudget.schemas.rows import AlertRow, DeployRow, StoredPane
+from tailbudget.sinks.clickhouse import migrate, panes, query, records
+from tailbudget.sinks.clickhouse.connect import Client, connect, require_nearest_rank
+
+
+class ClickHouse:
+    """A connection for writing, and another that can only read.
+
+    Every method blocks until ClickHouse has answered; call it from a thread. Writes are idempotent
+    and may be repeated. All raise `ClickHouseError` where trying again may help, `ConfigError`
+    where the settings are at fault, and `StorageError` where the request is refused for good.
+    """
+
+    def __init__(self, target: ClickHouseTarget, writer: Client, reader: Client) -> None:
+        self.target = target
+        self._writer = writer
+        self._reader = reader
+
+    @classmethod
+    def open(cls, target: ClickHouseTarget, *, create: bool = True) -> Self:
+        """Connect, without touching the tables.
+
+        Args:
+            target: where to.
+            create: create the database when it does not exist.
+        """
+        writer = connect(target, create=create)
+        try:
+            require_nearest_rank(writer)
+            reader = connect(target, query.READING)
+        except BaseException:
+            writer.close()
+            raise
+        return cls(target, writer, reader)
+
+    def close(self) -> None:
+        """Close both connections; the embedded engine lets go of its directory."""
+        self._reader.close()
+        self._writer.close()
+
+    @property
+    def version(self) -> str:
+        """Version of ClickHouse."""
+        return str(self._writer.server_version)
+
+    def migrate(self, ttl_days: int | None = None) -> list[str]:
+        """Bring the tables up to date, and return the names of what was applied.
+
+        Args:
+            ttl_days: days after which ClickHouse drops panes; None keeps them.
+        """
+        applied = migrate.migrate(self._writer)
+        migrate.set_ttl(self._writer, ttl_days)
+        return [f"{migration.number:04}_{migration.name}" for migration in applied]
+
+    def require_current(self) -> None:
+        """Refuse a database that `migrate` has not brought up to date (`ConfigError`)."""
+        migrate.require_current(self._writer)
+
+    def write_panes(self, stored: Sequence[StoredPane]) -> None:
+        """Write panes, each whole or not at all; a newer version replaces an older one whole."""
+        panes.write_panes(self._writer, stored)
+
+    def read_panes(self, service: str, panes_ns: Sequence[int]) -> dict[int, StoredPane]:
+        """Return those of the panes that exist, as they were written."""
+        return panes.read_panes(self._writer, service, panes_ns)
+
+    def recent_panes(self, service: str, since_ns: int) -> list[StoredPane]:
+        """Return the panes that start at or after a time, oldest first."""
+        return panes.recent_panes(self._writer, service, since_ns)
+
+    def newest_pane(self, service: str) -> int | None:
+        """Return the start of the newest pane; None when the service has none."""
+        return panes.newest_pane(self._writer, service)
+
+    def incarnation(self, topic: str, topic_id: str) -> int:
+        """Return the number of this life of a topic, recording a new one."""
+        return records.incarnation(self._writer, topic, topic_id)
+
+    def write_audits(self, audits: Sequence[AuditRow]) -> None:
+        """Write rolling audits with their stages and cohorts."""
+        records.write_audits(self._writer, audits)
+
+    def write_alerts(self, alerts: Sequence[AlertRow]) -> None:
+        """Write changes of alerts."""
+        records.write_alerts(self._writer, alerts)
+
+    def write_deploys(self, deploys: Sequence[DeployRow]) -> None:
+        """Write deploys."""
+        records.write_deploys(self._writer, deploys)
+
+    def last_alerts(self, service: str) -> list[AlertRow]:
+        """Return the newest change of each alert of a service."""
+        return records.last_alerts(self._writer, service)
+
+    def recent_deploys(self, service: str, since_ns: int) -> list[DeployRow]:
+        """Return the deploys of a service that were last announced at or after a time."""
+        return records.recent_deploys(self._writer, service, since_ns)
+
+    def query(
+        self, sql: str, parameters: Mapping[str, Any] | None = None, *, max_rows: int = 10_000
+    ) -> query.Answer:
+        """Run one statement that only reads; anything else is a `ConfigError`."""
+        return query.run(self._reader, sql, parameters, max_rows=max_rows)

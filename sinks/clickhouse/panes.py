@@ -1,0 +1,122 @@
+"""Writing and reading panes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tailbudget.schemas.rows import StoredPane
+from tailbudget.sinks.clickhouse.columns import NAMES, Part, arrow_table, row_count
+from tailbudget.sinks.clickhouse.connect import Client
+from tailbudget.sinks.clickhouse.errors import classify
+from tailbudget.sinks.clickhouse.pack import pack
+from tailbudget.sinks.clickhouse.unpack import unpack
+
+MAX_ROWS: Final = 50_000
+"""Rows an insert; a single pane with more is still one insert."""
+MAX_MONTHS: Final = 12
+"""Partitions an insert; each becomes a part of its own (the server's own limit is 100)."""
+
+_SECOND_NS: Final = 1_000_000_000
+_SELECT: Final = ", ".join(
+    ["toUnixTimestamp(pane) AS pane", *(name for name in NAMES if name != "pane")]
+)
+_CURRENT: Final = f"""
+SELECT {_SELECT}
+FROM panes FINAL
+WHERE service = {{service:String}} AND panes.pane %s
+ORDER BY panes.pane
+"""
+
+
+def write_panes(client: Client, panes: Sequence[StoredPane]) -> None:
+    """Write panes; each is there whole or not at all, and writing it again changes nothing.
+
+    Raises:
+        ClickHouseError: it may work later; some inserts may have happened.
+        StorageError, ConfigError: it can't work.
+    """
+    for batch in batches(panes):
+        try:
+            client.insert_arrow("panes", arrow_table(batch))
+        except Exception as error:
+            raise classify(error, "writing panes") from error
+
+
+def batches(panes: Sequence[StoredPane]) -> Iterator[list[dict[str, Part]]]:
+    """Yield the columns of panes, cut into inserts of bounded rows and partitions."""
+    batch: list[dict[str, Part]] = []
+    rows = 0
+    months: set[int] = set()
+    for pane in sorted(panes, key=lambda pane: pane.pane_ns):
+        parts = pack(pane)
+        size, month = row_count(parts), _month(pane.pane_ns)
+        full = rows + size > MAX_ROWS or len(months | {month}) > MAX_MONTHS
+        if batch and full:
+            yield batch
+            batch, rows, months = [], 0, set()
+        batch.append(parts)
+        rows += size
+        months.add(month)
+    if batch:
+        yield batch
+
+
+def read_panes(client: Client, service: str, panes_ns: Sequence[int]) -> dict[int, StoredPane]:
+    """Return the newest version of those panes of a service that exist.
+
+    Raises:
+        ClickHouseError: it may work later.
+    """
+    if not panes_ns:
+        return {}
+    seconds = sorted({pane_ns // _SECOND_NS for pane_ns in panes_ns})
+    found = _read(client, "IN {panes:Array(UInt32)}", {"service": service, "panes": seconds})
+    return {pane.pane_ns: pane for pane in found}
+
+
+def recent_panes(client: Client, service: str, since_ns: int) -> list[StoredPane]:
+    """Return the panes of a service that start at or after a time, oldest first.
+
+    Raises:
+        ClickHouseError: it may work later.
+    """
+    since_s = -(-since_ns // _SECOND_NS)
+    return _read(client, ">= {since:UInt32}", {"service": service, "since": max(since_s, 0)})
+
+
+def newest_pane(client: Client, service: str) -> int | None:
+    """Return the start of a service's newest pane in nanoseconds; None when it has none."""
+    sql = (
+        "SELECT toUInt32(max(pane)), count() FROM panes"
+        " WHERE service = {service:String} AND stage = '(pane)'"
+    )
+    try:
+        rows = client.query(sql, parameters={"service": service}).result_rows
+    except Exception as error:
+        raise classify(error, f"looking for the newest pane of {service}") from error
+    newest_s, count = rows[0]
+    return int(newest_s) * _SECOND_NS if count else None
+
+
+def _read(client: Client, condition: str, parameters: Mapping[str, Any]) -> list[StoredPane]:
+    try:
+        table = client.query_arrow(_CURRENT % condition, parameters=dict(parameters))
+    except Exception as error:
+        raise classify(error, f"reading panes of {parameters['service']}") from error
+    return unpack(_plain(table))
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Undo dictionary encoding, which a server may choose for LowCardinality."""
+    for place, (name, kind) in enumerate(zip(table.column_names, table.schema.types, strict=True)):
+        if pa.types.is_dictionary(kind):
+            table = table.set_column(place, name, table[name].cast(kind.value_type))
+    return table
+
+
+def _month(pane_ns: int) -> int:
+    """A number that changes at least as often as the UTC month, for bounding partitions."""
+    return pane_ns // (28 * 86_400 * _SECOND_NS)

@@ -1,0 +1,144 @@
+"""Writing and reading rolling audits, alerts, deploys, and the lives of topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, fields
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tailbudget.schemas.audit_rows import AuditCohortRow, AuditRow, AuditStageRow
+from tailbudget.schemas.rows import AlertRow, DeployRow
+from tailbudget.sinks.clickhouse.connect import Client
+from tailbudget.sinks.clickhouse.errors import classify
+
+_TEXT: Final = pa.string()
+_NUMBER: Final = pa.float64()
+_COUNT: Final = pa.uint64()
+_AT: Final = pa.timestamp("ns", "UTC")
+_END: Final = pa.timestamp("ms", "UTC")
+_MS: Final = 1_000_000
+
+_AUDIT_KEY: Final = {"service": _TEXT, "window_s": pa.uint32(), "end": _END, "version": _COUNT}
+_AUDITS: Final = _AUDIT_KEY | {
+    "verdict": _TEXT,
+    "requests": _COUNT,
+    "failed": _COUNT,
+    **dict.fromkeys(("p50_ms", "p95_ms", "p99_ms", "max_ms"), _NUMBER),
+    **dict.fromkeys(("slo_p50_ms", "slo_p95_ms", "slo_p99_ms"), _NUMBER),
+    "tail_driver": _TEXT,
+    "payload": _TEXT,
+}
+_STAGES: Final = _AUDIT_KEY | {
+    field.name: {"stage": _TEXT, "n": _COUNT}.get(field.name, _NUMBER)
+    for field in fields(AuditStageRow)
+}
+_COHORTS: Final = _AUDIT_KEY | {
+    field.name: {"dimension": _TEXT, "value": _TEXT, "n": _COUNT}.get(field.name, _NUMBER)
+    for field in fields(AuditCohortRow)
+}
+_ALERTS: Final = {
+    "service": _TEXT,
+    "alert": _TEXT,
+    "at": _AT,
+    "state": _TEXT,
+    "reason": _TEXT,
+    "measured_ms": _NUMBER,
+    "slo_ms": _NUMBER,
+    "tail_driver": _TEXT,
+    "alert_id": _TEXT,
+    "payload": _TEXT,
+}
+_DEPLOYS: Final = {
+    "service": _TEXT,
+    "env": _TEXT,
+    "version": _TEXT,
+    "at": _AT,
+    "last": _AT,
+    "kind": _TEXT,
+}
+
+
+def write_audits(client: Client, audits: Sequence[AuditRow]) -> None:
+    """Write audits; the audit itself last, so that one that is there is there with its parts."""
+    keys = [(a.service, a.window_s, a.end_ns // _MS, a.version) for a in audits]
+    pairs = list(zip(keys, audits, strict=True))
+    stages = ((*key, *astuple(row)) for key, audit in pairs for row in audit.stages)
+    cohorts = ((*key, *astuple(row)) for key, audit in pairs for row in audit.cohorts)
+    names = list(_AUDITS)[len(_AUDIT_KEY) :]
+    whole = ((*key, *(getattr(audit, name) for name in names)) for key, audit in pairs)
+    _insert(client, "audit_stages", _STAGES, stages)
+    _insert(client, "audit_cohorts", _COHORTS, cohorts)
+    _insert(client, "audits", _AUDITS, whole)
+
+
+def write_alerts(client: Client, alerts: Sequence[AlertRow]) -> None:
+    """Write changes of alerts."""
+    _insert(client, "alerts", _ALERTS, (astuple(row) for row in alerts))
+
+
+def write_deploys(client: Client, deploys: Sequence[DeployRow]) -> None:
+    """Write deploys; a later announcement of the same deploy replaces the earlier one."""
+    _insert(client, "deploys", _DEPLOYS, (astuple(row) for row in deploys))
+
+
+def last_alerts(client: Client, service: str) -> list[AlertRow]:
+    """Return the newest change of each alert of a service, by name."""
+    rows = _select(
+        client,
+        "SELECT service, alert, toUnixTimestamp64Nano(at), state, reason, measured_ms, slo_ms,"
+        " tail_driver, alert_id, payload FROM alerts FINAL WHERE service = {service:String}"
+        " ORDER BY at DESC, state DESC LIMIT 1 BY alert",
+        {"service": service},
+    )
+    return sorted((AlertRow(*row) for row in rows), key=lambda row: row.alert)
+
+
+def recent_deploys(client: Client, service: str, since_ns: int) -> list[DeployRow]:
+    """Return the deploys of a service that were last announced at or after a time, in order."""
+    rows = _select(
+        client,
+        "SELECT service, env, version, toUnixTimestamp64Nano(at) AS first,"
+        " toUnixTimestamp64Nano(last), kind FROM deploys FINAL WHERE service = {service:String}"
+        " AND last >= fromUnixTimestamp64Nano({since:Int64}) ORDER BY first, env, version",
+        {"service": service, "since": since_ns},
+    )
+    return [DeployRow(*row) for row in rows]
+
+
+def incarnation(client: Client, topic: str, topic_id: str) -> int:
+    """Return the number of this life of a topic: the first is 1, a topic made anew is the next."""
+    known = _select(
+        client,
+        "SELECT minIf(incarnation, topic_id = {topic_id:String}), max(incarnation),"
+        " countIf(topic_id = {topic_id:String}) FROM topics WHERE topic = {topic:String}",
+        {"topic": topic, "topic_id": topic_id},
+    )
+    number, newest, count = known[0]
+    if count:
+        return int(number)
+    columns = {"topic": _TEXT, "topic_id": _TEXT, "incarnation": pa.uint32()}
+    _insert(client, "topics", columns, [(topic, topic_id, int(newest) + 1)])
+    return int(newest) + 1
+
+
+def _insert(
+    client: Client, table: str, columns: Mapping[str, Any], rows: Iterable[Sequence[Any]]
+) -> None:
+    values = list(zip(*rows, strict=True))
+    if not values:
+        return
+    arrays = [pa.array(column, kind) for column, kind in zip(values, columns.values(), strict=True)]
+    try:
+        client.insert_arrow(table, pa.table(arrays, list(columns)))
+    except Exception as error:
+        raise classify(error, f"writing {table}") from error
+
+
+def _select(client: Client, sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    try:
+        return [tuple(row) for row in client.query(sql, parameters=dict(parameters)).result_rows]
+    except Exception as error:
+        table = sql.partition(" FROM ")[2].split()[0]
+        raise classify(error, f"reading {table}") from error
