@@ -57,11 +57,11 @@ def _settings(settings: Settings) -> Iterator[Finding]:
     promised = sorted(name for name in settings.services if settings.service(name).slo)
     if settings.defaults.slo:
         what = "every service has an SLO"
+    elif promised:
+        what = f"SLO set for {', '.join(promised)}"
     else:
-        what = f"SLO set for {', '.join(promised)}" if promised else "no service has an SLO"
-    fine = bool(promised or settings.defaults.slo)
-    remedy = "" if fine else "set defaults.slo or services.NAME.slo, else nothing can be breached"
-    yield Finding("settings", fine, what, remedy)
+        what = "no service has an SLO (defaults.slo, services.NAME.slo): nothing can be breached"
+    yield Finding("settings", True, what)
     authority = settings.kafka.ssl_ca
     if authority is not None and not os.access(authority, os.R_OK):
         yield Finding(
@@ -123,6 +123,8 @@ def _lag(settings: Settings, client: AdminClient, present: Mapping[str, int]) ->
     topics = {r.topic: present[r.topic] for r in settings.kafka.requests if r.topic in present}
     lags = collect(client, settings.kafka.group, topics)
     subject = f"lag of group {settings.kafka.group}"
+    if not lags:
+        return Finding(subject, True, "unknown: no request topic exists")
     behind = total(lags)
     if behind is not None:
         return Finding(subject, True, f"{behind:,} messages over {len(lags)} partitions")

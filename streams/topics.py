@@ -47,16 +47,16 @@ class TopicSpec:
 def topic_specs(kafka: KafkaSettings) -> tuple[TopicSpec, ...]:
     """Return the topics that a worker needs.
 
-    Deploys have one partition, so that all workers see them in one order. Deploys, dead letters
-    and signals are compacted: the newest message of a key (the deploy, the source offset, the
-    service) is the one that counts.
+    Dead letters and signals are compacted: of the messages about one source offset, or one
+    service, the newest counts. Deploys are not: whoever announces them may leave the key out,
+    which a compacted topic refuses, or use the service's name, which would lose the older ones.
     """
     many, kept_h, long_h = kafka.partitions, kafka.retention_h, max(kafka.retention_h, _LONG_H)
     requests = [TopicSpec(r.topic, many, False, "delete", kept_h) for r in kafka.requests]
     return (
         *requests,
         TopicSpec(kafka.panes_topic, many, True, "delete", kept_h),
-        TopicSpec(kafka.deploys_topic, 1, True, "compact,delete", long_h),
+        TopicSpec(kafka.deploys_topic, many, True, "delete", long_h),
         TopicSpec(kafka.alerts_topic, many, True, "delete", long_h),
         TopicSpec(kafka.dead_letters_topic, many, True, "compact,delete", long_h),
         TopicSpec(kafka.signals_topic, many, True, "compact,delete", kept_h),
@@ -86,8 +86,6 @@ def partition_problems(spec: TopicSpec, present: Mapping[str, int]) -> list[tupl
     if count is None or not spec.ours or count == spec.partitions:
         return []
     what = f"topic {spec.name} has {count} partitions where {spec.partitions} are wanted"
-    if spec.partitions == 1:
-        return [(what, "delete the topic, or set kafka.prefix to start afresh")]
     if count > spec.partitions:
         return [(what, f"set kafka.partitions to {count}, or kafka.prefix to start afresh")]
     return [(what, f"kafka-topics.sh --alter --topic {spec.name} --partitions {spec.partitions}")]
