@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -77,7 +78,31 @@ def ensure_topics(kafka: KafkaSettings) -> frozenset[str]:
         raise BrokerError("; ".join(text for text, _ in wrong), remedy=wrong[0][1])
     missing = [spec for spec in topic_specs(kafka) if spec.name not in present]
     client = admin(config)
-    return frozenset(spec.name for spec in missing if _create(client, spec, kafka))
+    made = frozenset(spec.name for spec in missing if _create(client, spec, kafka))
+    await_topics(client, made)
+    return made
+
+
+def await_topics(
+    client: AdminClient, names: Collection[str], *, timeout_s: float = _PATIENCE_S
+) -> None:
+    """Wait until new topics are seen: a broker learns of them a little after they are made.
+
+    Raises:
+        BrokerError: some are not seen in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    unseen = set(names)
+    while unseen:
+        present = client.list_topics(timeout=timeout_s).topics
+        unseen = {name for name in names if name not in present or not present[name].partitions}
+        if unseen and time.monotonic() > deadline:
+            raise BrokerError(
+                f"the broker does not show topics that it made: {', '.join(sorted(unseen))}",
+                remedy="look at the broker's log",
+            )
+        if unseen:
+            time.sleep(0.02)
 
 
 def partition_problems(spec: TopicSpec, present: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -89,6 +114,26 @@ def partition_problems(spec: TopicSpec, present: Mapping[str, int]) -> list[tupl
     if count > spec.partitions:
         return [(what, f"set kafka.partitions to {count}, or kafka.prefix to start afresh")]
     return [(what, f"kafka-topics.sh --alter --topic {spec.name} --partitions {spec.partitions}")]
+
+
+def policy_problems(spec: TopicSpec, policy: str) -> list[tuple[str, str]]:
+    """Return what is wrong with how a topic is cleaned up, and the remedy.
+
+    Args:
+        spec: how the topic should be.
+        policy: its `cleanup.policy`; empty when we may not see it.
+    """
+    has = frozenset(policy.replace(" ", "").split(",")) if policy else None
+    change = f"kafka-configs.sh --alter --topic {spec.name} --add-config cleanup.policy"
+    if has is None or has == frozenset(spec.cleanup.split(",")):
+        return []
+    if spec.ours:
+        what = f"has cleanup.policy={policy} where {spec.cleanup} is wanted"
+        return [(what, f"{change}=[{spec.cleanup}]")]
+    if "compact" in has:
+        what = f"has cleanup.policy={policy}: of records with one key all but the last are lost"
+        return [(what, f"{change}=delete")]
+    return []
 
 
 def cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, str]:
