@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from tailbudget.schemas.errors import BrokerError
 from tailbudget.schemas.kafka import KafkaSettings
-from tailbudget.streams.kafka import admin, await_broker, kafka_config
+from tailbudget.streams.kafka import ClientConfig, admin, await_broker, kafka_config
 
 _HOUR_MS: Final = 3_600_000
 _LONG_H: Final = 30 * 24
@@ -79,23 +79,23 @@ def ensure_topics(kafka: KafkaSettings) -> frozenset[str]:
     missing = [spec for spec in topic_specs(kafka) if spec.name not in present]
     client = admin(config)
     made = frozenset(spec.name for spec in missing if _create(client, spec, kafka))
-    await_topics(client, made)
+    await_topics(config, made)
     return made
 
 
 def await_topics(
-    client: AdminClient, names: Collection[str], *, timeout_s: float = _PATIENCE_S
+    config: ClientConfig, names: Collection[str], *, timeout_s: float = _PATIENCE_S
 ) -> None:
     """Wait until new topics are seen: a broker learns of them a little after they are made.
 
     Raises:
-        BrokerError: some are not seen in time.
+        BrokerError: some are not seen in time, or no broker answers.
     """
     deadline = time.monotonic() + timeout_s
     unseen = set(names)
     while unseen:
-        present = client.list_topics(timeout=timeout_s).topics
-        unseen = {name for name in names if name not in present or not present[name].partitions}
+        present = await_broker(config, timeout_s=timeout_s)
+        unseen = {name for name in names if not present.get(name)}
         if unseen and time.monotonic() > deadline:
             raise BrokerError(
                 f"the broker does not show topics that it made: {', '.join(sorted(unseen))}",

@@ -73,7 +73,7 @@ def settings_for(kafka: KafkaSettings, tmp_path: Path, **more: Any) -> Settings:
 def make(kafka: KafkaSettings, partitions: dict[str, int]) -> None:
     """Create topics by hand, and wait until they are seen."""
     create_topics(kafka_config(kafka), partitions)
-    await_topics(admin(kafka_config(kafka)), partitions)
+    await_topics(kafka_config(kafka), partitions)
 
 
 def wrong(settings: Settings) -> list[Finding]:
