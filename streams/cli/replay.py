@@ -2,55 +2,69 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tailbudget.schemas.errors import ConfigError
+from tailbudget.schemas.kafka import RequestTopic
 from tailbudget.streams.cli.options import Config, settings
+
+if TYPE_CHECKING:
+    from tailbudget.streams.replay import Replayed
 
 
 def replay(
     *,
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="File of request records.")],
+    log: Annotated[
+        Path,
+        typer.Argument(metavar="LOG", help="JSON lines, plain, .gz or .zst; - is standard input."),
+    ],
     config: Config = None,
     format_: Annotated[
-        str | None,
-        typer.Option("--format", metavar="NAME", help="Its format; recognised when not given."),
-    ] = None,
+        str, typer.Option("--format", metavar="NAME", help="Format of the log; auto finds it out.")
+    ] = "auto",
     service: Annotated[
         str | None, typer.Option("--service", help="Service of records that name none.")
     ] = None,
     topic: Annotated[
-        str | None, typer.Option("--topic", help="Where to; the first of kafka.requests.")
+        str | None,
+        typer.Option("--topic", help="Where to; else the first of kafka.requests that fits."),
     ] = None,
     speed: Annotated[
-        str,
-        typer.Option("--speed", metavar="FACTOR", help="1 is as it was, 10 ten times; or max."),
+        str, typer.Option("--speed", metavar="FACTOR", help="1x is as it was, 10x faster; or max.")
     ] = "max",
 ) -> None:
     """Publish a log of requests, as fast as the broker takes it or at the pace of the log.
 
-    Example: `tailbudget replay requests.jsonl --service chat --speed 10`
+    Creates the topics that do not exist yet. Shows how far it is on standard error.
+
+    Example: `tailbudget replay requests.jsonl --service chat --speed 10x`
     """
-    factor = _speed(speed)
-    if not log.is_file():
-        raise ConfigError(f"{log} is no file that exists", remedy="give the path of a log")
-    chosen = settings(config)
-    from tailbudget.streams.replay import run  # noqa: PLC0415
+    kafka = settings(config).kafka
+    from tailbudget.streams import replay as replaying  # noqa: PLC0415
+    from tailbudget.streams.kafka import kafka_config  # noqa: PLC0415
+    from tailbudget.streams.topics import ensure_topics  # noqa: PLC0415
 
-    run(chosen, log, format_name=format_, service=service, topic=topic, speed=factor)
+    pacing = replaying.Pacing(speed=replaying.parse_speed(speed))
+    chosen = kafka.requests[0]
+
+    def target(found: str) -> RequestTopic:
+        nonlocal chosen
+        chosen = replaying.choose_topic(kafka.requests, found, topic=topic, service=service)
+        ensure_topics(kafka)
+        return chosen
+
+    client = kafka_config(kafka)
+    done = replaying.run(client, log, target, format_name=format_, pacing=pacing, report=_report)
+    typer.echo(f"published {done} to {chosen.topic}")
+    if done.first_ms is not None:
+        now_ms = time.time_ns() // 1_000_000
+        warning = replaying.retention_warning(client, chosen.topic, done.first_ms, now_ms)
+        if warning:
+            typer.echo(f"warning: {warning}", err=True)
 
 
-def _speed(text: str) -> float | None:
-    """Return the factor, or None for as fast as possible."""
-    if text == "max":
-        return None
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = 0.0
-    if not 0 < factor < float("inf"):
-        raise ConfigError(f"--speed {text!r} is no speed", remedy="give a number above 0, or max")
-    return factor
+def _report(progress: Replayed) -> None:
+    typer.echo(str(progress), err=True)
