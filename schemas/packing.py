@@ -46,15 +46,14 @@ class Writer:
         self._parts += [_LENGTH.pack(len(text)), text]
 
     def integers(self, values: NDArray[np.integer[Any]]) -> None:
-        """Write whole numbers of at most 64 bits; signed ones may span at most 63."""
+        """Write whole numbers of at most 64 bits."""
         flat = values.ravel()
         base = int(flat.min()) if len(flat) else 0
-        signed = flat.dtype.kind == "i"
-        if not signed and base >= 1 << 63:
-            base = 0
-        offsets = (
-            (flat.astype(np.int64) - base).view(np.uint64) if signed else flat - np.uint64(base)
-        )
+        if base >= 1 << 63:
+            base = 0  # the field is signed
+        # Differences wrap around 64 bits, and wrap back when they are read.
+        offsets: NDArray[np.uint64] = flat.astype(np.int64).view(np.uint64)
+        offsets = offsets - np.array(base, np.int64).view(np.uint64)
         divisor = _divisor(offsets)
         if divisor > 1:
             offsets = offsets // np.uint64(divisor)
@@ -94,7 +93,7 @@ class Reader:
     Every method raises WireError when the bytes are not what was asked for.
     """
 
-    def __init__(self, body: bytes | memoryview) -> None:
+    def __init__(self, body: bytes | bytearray) -> None:
         self._body = memoryview(body)
         self._at = 0
 

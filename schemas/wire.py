@@ -231,7 +231,8 @@ def _read_runs(reader: Reader, runs: int) -> NDArray[np.int32]:
 
 def _steps(run: NDArray[np.int32], bucket: NDArray[np.int16]) -> NDArray[np.int64]:
     """Return the difference of each bucket to the one before it in the run, or to 0."""
-    steps = np.diff(bucket.astype(np.int64), prepend=0)
+    steps = bucket.astype(np.int64)
+    steps[1:] -= bucket[:-1]
     first = np.flatnonzero(np.diff(run, prepend=-1))
     steps[first] = bucket[first]
     return steps
