@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailbudget.models.align import align
 from tailbudget.models.cells import count_cells
@@ -120,7 +119,7 @@ def _concatenate(parts: Sequence[Summary]) -> Summary:
         return parts[0]
     first = parts[0]
     stages = len(first.stages)
-    offsets = np.cumsum([0] + [len(part.pane_ns) for part in parts[:-1]])
+    offsets = list(accumulate((len(part.pane_ns) for part in parts[:-1]), initial=0))
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts]) for name in _PLAIN
     }
@@ -141,7 +140,7 @@ def _concatenate(parts: Sequence[Summary]) -> Summary:
     )
 
 
-def _rows(kind: type[Any], parts: Sequence[Any], offsets: NDArray[np.int64]) -> Any:
+def _rows(kind: type[Any], parts: Sequence[Any], offsets: list[int]) -> Any:
     """Concatenate each field of the parts, moving the indices of groups."""
     joined: dict[str, Any] = {}
     for field in fields(kind):

@@ -177,23 +177,23 @@ def _decimal(values: NDArray[np.float64], digits: int) -> NDArray[np.int64] | No
     scale = 10.0**digits
     finite = np.isfinite(values)
     numbers = values if finite.all() else np.where(finite, values, 0.0)
-    if not _exact(numbers[:_PROBE], scale):
+    if _whole(numbers[:_PROBE], scale) is None:
         return None
-    if not _exact(numbers, scale):
-        return None
-    result = np.rint(numbers * scale).astype(np.int64)
-    if numbers is not values:
-        result[np.isnan(values)] = _LEAST
-        result[values == np.inf] = _LEAST + 1
-        result[values == -np.inf] = _LEAST + 2
-    return result
+    whole = _whole(numbers, scale)
+    if whole is not None and numbers is not values:
+        whole[np.isnan(values)] = _LEAST
+        whole[values == np.inf] = _LEAST + 1
+        whole[values == -np.inf] = _LEAST + 2
+    return whole
 
 
-def _exact(numbers: NDArray[np.float64], scale: float) -> bool:
+def _whole(numbers: NDArray[np.float64], scale: float) -> NDArray[np.int64] | None:
     if len(numbers) and np.abs(numbers).max() >= _EXACT / scale:
-        return False
-    restored = np.rint(numbers * scale) / scale
-    return np.array_equal(restored.view(np.int64), numbers.view(np.int64))
+        return None
+    whole = np.rint(numbers * scale).astype(np.int64)
+    # Bits are compared, for -0.0 equals 0.
+    exact = np.array_equal((whole / scale).view(np.int64), numbers.view(np.int64))
+    return whole if exact else None
 
 
 def _divisor(offsets: NDArray[np.uint64]) -> int:

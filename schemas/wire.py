@@ -7,6 +7,7 @@ is a list of names followed by packed arrays in the order of `_write` (see `pack
 from __future__ import annotations
 
 import struct
+from math import prod
 from typing import Any, Final
 from zlib import crc32
 
@@ -158,7 +159,8 @@ def _write_moments(writer: Writer, moments: Moments) -> None:
         writer.integers(counts.transpose(1, 2, 0))
         for part in parts:
             # Where nothing is missing, most (covariate, stage) pairs share most of their moments.
-            writer.planes(part.transpose(3, 1, 2, 0).reshape(-1, len(counts)))
+            planes = part.transpose(3, 1, 2, 0)
+            writer.planes(planes.reshape(prod(planes.shape[:3]), len(counts)))
 
 
 def _moment_arrays(moments: Moments) -> list[tuple[NDArray[Any], ...]]:
