@@ -1,0 +1,163 @@
+"""Merge summaries: associative and commutative, whatever the order and the split of the records.
+
+Counts, sums, extremes, samples and ledgers come out exactly the same; co-moments and sums of
+fractional covariates to rounding error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailbudget.models.align import align
+from tailbudget.models.cells import count_cells
+from tailbudget.models.groups import Groups, number_groups
+from tailbudget.models.moments_merge import regroup_moments
+from tailbudget.models.order import order, run_starts
+from tailbudget.models.profile import regroup_profile
+from tailbudget.models.sample import SAMPLE_SIZE, Rows, choose
+from tailbudget.models.sketch import BUCKETS
+from tailbudget.schemas.cohorts import Cohort
+from tailbudget.schemas.summary import Moments, Profile, Sample, Summary
+
+Ledger = Mapping[tuple[int, str], int]
+
+
+def merge(parts: Sequence[Summary], *, sample_size: int = SAMPLE_SIZE) -> Summary:
+    """Return the summary of all records that the parts summarise.
+
+    Stages and covariates are the union. Of the thresholds only those that every part with groups
+    counts are kept: how many requests of another part lie above the rest is unknown.
+
+    Args:
+        parts: summaries of one service.
+        sample_size: most records to keep of a group, beside its slowest.
+
+    Raises:
+        ValueError: there is no part, or they are of several services.
+    """
+    if not parts:
+        raise ValueError("nothing to merge")
+    services = sorted({part.service for part in parts})
+    if len(services) > 1:
+        raise ValueError(f"cannot merge summaries of several services: {', '.join(services)}")
+    aligned = align(parts)
+    number: dict[Cohort, int] = {}
+    for cohort in chain.from_iterable(part.cohorts for part in aligned):
+        number.setdefault(cohort, len(number))
+    cohort = [number[c] for c in chain.from_iterable(part.cohorts for part in aligned)]
+    loose = _concatenate(aligned)
+    groups = number_groups(loose.pane_ns, np.array(cohort, np.int64), tuple(number))
+    return regroup(loose, groups, sample_size=sample_size)
+
+
+def regroup(loose: Summary, groups: Groups, *, sample_size: int = SAMPLE_SIZE) -> Summary:
+    """Move each group to its number in `groups` and add up those that fall together.
+
+    Args:
+        loose: like a summary, but groups (and what belongs to them) may stand in any order and
+            occur several times.
+        groups: the groups to be, and which of them each group of `loose` becomes.
+        sample_size: most records to keep of a group, beside its slowest.
+    """
+    if not len(groups):
+        return loose
+    of, stages = groups.of, len(loose.stages)
+    at = order(of, len(groups))
+    starts = run_starts(of[at])
+    cells = of[:, None] * stages + np.arange(stages)
+    keys = cells.ravel()[loose.cell] * BUCKETS + loose.bucket
+    counted = count_cells(keys, loose.count, len(groups) * stages)
+    return replace(
+        loose,
+        pane_ns=groups.pane_ns,
+        cohorts=groups.cohorts,
+        requests=np.add.reduceat(loose.requests[at], starts),
+        failed=np.add.reduceat(loose.failed[at], starts),
+        over=np.add.reduceat(loose.over[at], starts, axis=0),
+        n=np.add.reduceat(loose.n[at], starts, axis=0),
+        sum_ns=np.add.reduceat(loose.sum_ns[at], starts, axis=0),
+        min_ms=np.minimum.reduceat(loose.min_ms[at], starts, axis=0),
+        max_ms=np.maximum.reduceat(loose.max_ms[at], starts, axis=0),
+        cell=counted.cell,
+        bucket=counted.bucket,
+        count=counted.count,
+        profile=regroup_profile(loose.profile, of[loose.profile.group], len(groups)),
+        moments=regroup_moments(loose.moments, of, len(groups)),
+        sample=_regroup_sample(loose.sample, groups, sample_size),
+    )
+
+
+def _regroup_sample(sample: Sample, groups: Groups, size: int) -> Sample:
+    tau = np.full(len(groups), np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(tau, groups.of, sample.tau)
+    of = groups.of[sample.group]
+    ties = (sample.ts_ns, *sample.values.T)
+    choice = choose(Rows(len(groups), of, sample.hash, sample.values[:, 0], ties), tau, size)
+    return Sample(
+        tau=choice.tau,
+        group=of[choice.at].astype(np.int32),
+        hash=sample.hash[choice.at],
+        ids=tuple(map(sample.ids.__getitem__, choice.at.tolist())),
+        ts_ns=sample.ts_ns[choice.at],
+        slowest=choice.slowest,
+        values=sample.values[choice.at],
+    )
+
+
+def _concatenate(parts: Sequence[Summary]) -> Summary:
+    """Put aligned summaries behind each other, group indices moved along."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    stages = len(first.stages)
+    offsets = np.cumsum([0] + [len(part.pane_ns) for part in parts[:-1]])
+    joined = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in (
+            "pane_ns",
+            "requests",
+            "failed",
+            "over",
+            "n",
+            "sum_ns",
+            "min_ms",
+            "max_ms",
+            "bucket",
+            "count",
+        )  # fmt: skip
+    }
+    cell = [part.cell + offset * stages for part, offset in zip(parts, offsets, strict=True)]
+    ledger: dict[tuple[int, str], int] = {}
+    for part in parts:
+        for key, count in part.ledger.items():
+            ledger[key] = ledger.get(key, 0) + count
+    return replace(
+        first,
+        **joined,
+        cohorts=tuple(chain.from_iterable(part.cohorts for part in parts)),
+        cell=np.concatenate(cell),
+        profile=_rows(Profile, [part.profile for part in parts], offsets),
+        moments=_rows(Moments, [part.moments for part in parts], offsets),
+        sample=_rows(Sample, [part.sample for part in parts], offsets),
+        ledger=ledger,
+    )
+
+
+def _rows(kind: type[Any], parts: Sequence[Any], offsets: NDArray[np.int64]) -> Any:
+    """Concatenate each field of the parts, moving the indices of groups."""
+    joined: dict[str, Any] = {}
+    for field in fields(kind):
+        columns = [getattr(part, field.name) for part in parts]
+        if field.name == "group":
+            columns = [c + offset for c, offset in zip(columns, offsets, strict=True)]
+        if field.name == "ids":
+            joined[field.name] = tuple(chain.from_iterable(columns))
+        else:
+            joined[field.name] = np.concatenate(columns)
+    return kind(**joined)
