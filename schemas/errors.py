@@ -59,7 +59,24 @@ class ClickHouseError(UnavailableError):
 
 
 class ChatError(UnavailableError):
-    """A chat channel does not answer, or refuses the message."""
+    """A chat channel does not answer, or refuses the message.
+
+    Attributes:
+        retryable: whether sending the same message again may help.
+        retry_after_s: seconds that the channel asked us to wait; None when it did not say.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str = "",
+        retryable: bool = True,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.retryable = retryable
+        self.retry_after_s = retry_after_s
 
 
 class StorageError(TailbudgetError):

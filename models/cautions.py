@@ -1,0 +1,85 @@
+"""What a reader must know before trusting the numbers of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from tailbudget.models.cohort_split import CohortTotals, other_share_pct
+from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.summary import FIXED_STAGES, TOTAL, Summary
+
+OVERLAP: Final = 1.05
+"""Stages overlap when together they exceed the total by this factor; less is rounding."""
+
+_IN_SECONDS: Final = "quarantined.total_in_seconds"
+_OUTSIDE: Final = ("rejected.", "quarantined.")
+
+
+def cautions(
+    total: Summary, cohorts: CohortTotals, ledger: Mapping[str, int], slo: SloTarget | None
+) -> tuple[str, ...]:
+    """Return one sentence for each thing that limits what the figures say."""
+    return tuple(
+        text
+        for texts in (
+            _targets(slo),
+            _units(total, ledger),
+            _failures(total),
+            _left_out(ledger),
+            _overlap(total),
+            _folded(cohorts),
+        )
+        for text in texts
+    )
+
+
+def _targets(slo: SloTarget | None) -> Iterator[str]:
+    if slo is None or not slo.items():
+        yield "no target is set: nothing was judged"
+
+
+def _units(total: Summary, ledger: Mapping[str, int]) -> Iterator[str]:
+    rows = ledger.get(_IN_SECONDS, 0)
+    if rows:
+        of = rows + int(total.requests[0])
+        yield f"total is about 1/1000 of the stage sum in {rows}/{of} rows; looks like seconds"
+
+
+def _failures(total: Summary) -> Iterator[str]:
+    n, failed = int(total.requests[0]), int(total.failed[0])
+    if failed:
+        yield f"{failed:,} of {n:,} requests failed ({100 * failed / n:.3g} %)"
+
+
+def _left_out(ledger: Mapping[str, int]) -> Iterator[str]:
+    outside = {
+        reason: count
+        for reason, count in sorted(ledger.items())
+        if count and reason.startswith(_OUTSIDE) and reason != _IN_SECONDS
+    }
+    if outside:
+        each = ", ".join(f"{reason} {count:,}" for reason, count in outside.items())
+        yield f"{sum(outside.values()):,} records are not in the figures: {each}"
+    negative = ledger.get("missing.negative_stage", 0)
+    if negative:
+        yield f"{negative:,} negative stage value{'s' * (negative > 1)} left out as missing"
+    clamped = ledger.get("clamped", 0)
+    if clamped:
+        yield f"{clamped:,} values lie outside of the sketch's range; their percentiles are bounds"
+
+
+def _overlap(total: Summary) -> Iterator[str]:
+    whole = int(total.sum_ns[0, total.stages.index(TOTAL)])
+    parts = int(total.sum_ns[0, len(FIXED_STAGES) :].sum())
+    if whole and parts > OVERLAP * whole:
+        yield (
+            f"stages overlap: together they are {parts / whole:.2f} times the total, "
+            "so their shares do not add up"
+        )
+
+
+def _folded(cohorts: CohortTotals) -> Iterator[str]:
+    share = other_share_pct(cohorts)
+    if share is not None:
+        yield f"{share:.3g} % of the requests are in cohorts beyond the limit, shown as (other)"

@@ -1,0 +1,46 @@
+"""Smaller summaries, for what needs less than everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tailbudget.models.moments import empty_moments
+from tailbudget.models.select import take
+from tailbudget.schemas.cohorts import ALL
+from tailbudget.schemas.summary import Sample, Summary
+
+
+def bare(summary: Summary) -> Summary:
+    """Return the summary without covariates, co-moments and sample: what windows keep."""
+    groups, stages = len(summary.pane_ns), len(summary.stages)
+    return replace(
+        summary,
+        covariates=(),
+        profile=replace(
+            summary.profile, covariate=np.zeros((len(summary.profile.group), 0), np.float64)
+        ),
+        moments=empty_moments(groups, 0, stages),
+        sample=Sample(
+            tau=summary.sample.tau,
+            group=np.zeros(0, np.int32),
+            hash=np.zeros(0, np.uint64),
+            ids=(),
+            ts_ns=np.zeros(0, np.int64),
+            slowest=np.zeros(0, np.bool_),
+            values=np.zeros((0, stages)),
+        ),
+    )
+
+
+def flatten(summary: Summary, pane_ns: int) -> Summary:
+    """Return the groups from `pane_ns` on, all called the pane `pane_ns` of all cohorts.
+
+    The result has several groups of one key, which `merge` puts into one; nothing else reads it.
+    """
+    current = take(summary, np.flatnonzero(summary.pane_ns >= pane_ns), {})
+    groups = len(current.pane_ns)
+    return replace(
+        current, pane_ns=np.full(groups, pane_ns, np.int64), cohorts=(ALL,) * groups
+    )

@@ -1,0 +1,93 @@
+"""Whole-number sums over a set of panes, from which any pane can be taken back exactly."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailbudget.models.order import order, run_starts
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """Non-zero entries of a flattened table.
+
+    Attributes:
+        key: [K] row * width + column.
+        value: [K] what stands there.
+    """
+
+    key: NDArray[np.int32]
+    value: NDArray[np.integer]
+
+
+@dataclass(slots=True)
+class _Part:
+    """What one pane added: entries of distinct keys, then loose ones that may repeat them."""
+
+    chunks: list[Sparse] = field(default_factory=list)
+    solid: int = 0
+    loose: int = 0
+
+
+class RunningSums:
+    """A table of sums that grows by rows, and the sparse part of each pane in it.
+
+    Adding and removing cost as much as the part is long, however long the span of the panes is.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._table = np.zeros((0, width), np.int64)
+        self._parts: defaultdict[int, _Part] = defaultdict(_Part)
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """The sums, [rows, width]: a view, to be read before the next change."""
+        return self._table
+
+    def grow(self, rows: int) -> None:
+        """Make room for this many rows."""
+        if rows > len(self._table):
+            wanted = np.zeros((max(rows, 2 * len(self._table)), self._width), np.int64)
+            wanted[: len(self._table)] = self._table
+            self._table = wanted
+
+    def add(self, pane_ns: int, key: NDArray[np.integer], value: NDArray[np.int64]) -> None:
+        """Add one entry a key to a pane; the keys are distinct and their rows exist."""
+        self._table.reshape(-1)[key] += value
+        part = self._parts[pane_ns]
+        part.chunks.append(_narrow(key, value))
+        part.loose += len(key)
+        if part.loose > part.solid:
+            _compact(part, self._table.size)
+
+    def remove(self, pane_ns: int) -> None:
+        """Take a pane back; one that added nothing is nothing to take."""
+        flat = self._table.reshape(-1)
+        for chunk in self._parts.pop(pane_ns, _Part()).chunks:
+            flat[chunk.key] -= chunk.value
+
+
+def _narrow(key: NDArray[np.integer], value: NDArray[np.int64]) -> Sparse:
+    """Keep values in as few bytes as they need; most counts of a pane fit in one."""
+    largest = int(value.max(initial=0))
+    fits = largest < 1 << 32 and int(value.min(initial=0)) >= 0
+    width = np.min_scalar_type(largest) if fits else np.dtype(np.int64)
+    return Sparse(key.astype(np.int32), value.astype(width))
+
+
+def _compact(part: _Part, upper: int) -> None:
+    """Add up repeated keys, so that a part stays as long as its distinct keys, or twice that."""
+    if len(part.chunks) > 1:
+        keys = np.concatenate([chunk.key for chunk in part.chunks]).astype(np.int64)
+        values = np.concatenate([chunk.value for chunk in part.chunks]).astype(np.int64)
+        at = order(keys, upper)
+        keys = keys[at]
+        starts = run_starts(keys)
+        part.chunks = [_narrow(keys[starts], np.add.reduceat(values[at], starts))]
+    part.solid = sum(len(chunk.key) for chunk in part.chunks)
+    part.loose = 0

@@ -1,0 +1,107 @@
+"""Settings of one service: its targets, and which columns of its records mean what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from tailbudget.schemas.records import RESERVED_STAGES
+from tailbudget.schemas.settings_base import Group, refuse
+from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.targets import Slo
+
+DEFAULT_COVARIATES: Final = (
+    "sequence_length",
+    "prompt_tokens",
+    "input_tokens",
+    "output_tokens",
+    "batch_size",
+    "image_pixels",
+    "payload_bytes",
+    "candidates",
+    "fanout",
+)
+"""Input-shape columns that instrumentation commonly writes; absent ones cost nothing."""
+
+DEFAULT_COHORT_DIMS: Final = ("route", "model_variant", "region", "customer_tier")
+
+_MEANINGS: Final = "numbers that latency depends on are covariates; labels are dimensions"
+
+Column = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]{0,99}$")]
+
+
+class ServiceSettings(Group):
+    """What one service promises and what its records carry."""
+
+    slo: Slo | None = Field(
+        default=None, description="latency that the service promises; null promises none"
+    )
+    covariates: tuple[Column, ...] = Field(
+        default=DEFAULT_COVARIATES, description="columns that describe the shape of the input"
+    )
+    cohort_dims: tuple[Column, ...] = Field(
+        default=DEFAULT_COHORT_DIMS,
+        description="columns whose values make up a request's cohort, in order",
+    )
+    stages: tuple[Column, ...] | None = Field(
+        default=None, description="stages to keep, without _ms; null keeps every <stage>_ms column"
+    )
+    cold_start_window_min: float = Field(
+        default=5.0, ge=0, le=1440, description="minutes after a deploy that count as cold"
+    )
+
+    @field_validator("covariates", "cohort_dims", "stages")
+    @classmethod
+    def _distinct(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        twice = sorted({name for name in value or () if (value or ()).count(name) > 1})
+        if twice:
+            raise refuse("twice", f"names {twice[0]!r} twice", "list each column once")
+        return value
+
+    @field_validator("stages")
+    @classmethod
+    def _stage_names(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for name in value or ():
+            if name.endswith("_ms"):
+                raise refuse("suffix", f"{name!r} ends in _ms", f"write {name[:-3]!r}")
+            if name in RESERVED_STAGES:
+                raise refuse("reserved", f"{name!r} is kept for ourselves", "leave it out")
+        return value
+
+    @model_validator(mode="after")
+    def _one_meaning(self) -> Self:
+        if both := self.ambiguous():
+            raise refuse(
+                "both", f"{both[0]!r} is both a covariate and a cohort dimension", _MEANINGS
+            )
+        return self
+
+    def ambiguous(self) -> list[str]:
+        """Return the columns that are listed as a covariate and as a dimension."""
+        return sorted(set(self.covariates) & set(self.cohort_dims))
+
+    def target(self) -> SloTarget:
+        """Return the target, which promises nothing when none is set."""
+        return self.slo or SloTarget()
+
+    def over(self, defaults: ServiceSettings) -> ServiceSettings:
+        """Return these settings, with those of `defaults` for keys that are not set here."""
+        own = {key: getattr(self, key) for key in self.model_fields_set}
+        return defaults.model_copy(update=own)
+
+
+def check_merged(
+    services: Mapping[str, ServiceSettings], defaults: ServiceSettings
+) -> Mapping[str, ServiceSettings]:
+    """Return the services; refuse one that contradicts itself once `defaults` fill it up."""
+    for name, own in services.items():
+        if both := own.over(defaults).ambiguous():
+            raise refuse(
+                "both",
+                f"{name}: {both[0]!r} is both a covariate and a cohort dimension (one of them "
+                "through defaults)",
+                _MEANINGS,
+            )
+    return services

@@ -1,0 +1,288 @@
+"""The ingest agent: request messages in, pane summaries out.
+
+It decodes each poll at once and collects the columns of a source partition.
+Every tick it closes the open segment: summarises it per service, publishes the summaries and the
+dead letters, waits until the broker has them, and commits the segment's end.
+Only then is the next segment of that source sent, which is what `streams.protocol` builds on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import structlog
+from faust.types import TP
+
+from tailbudget.models.columns import concat, relabel
+from tailbudget.models.merge import merge
+from tailbudget.models.select import empty, split_bytes
+from tailbudget.models.summarise import summarise
+from tailbudget.schemas import ledger, wire
+from tailbudget.schemas.records import Columns
+from tailbudget.schemas.settings import Settings
+from tailbudget.schemas.summary import Summary
+from tailbudget.streams import protocol
+from tailbudget.streams.cohort_limit import CohortLimit
+from tailbudget.streams.dead_letters import dead_letters
+from tailbudget.streams.intake import Intake, Pending
+from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.sources import Decoder, SourceMessage
+
+log = structlog.get_logger()
+
+MAX_BODY: Final = 700_000
+"""Bytes of a summary in one message: Kafka's default limit is a million."""
+
+BACKLOG_S: Final = 5.0
+"""Records that waited longer than this are a backlog: latency is lost, throughput counts."""
+
+BACKLOG_TICKS: Final = 4
+"""A segment of a backlog lasts this many ticks: fewer, larger summaries."""
+
+MARK_S: Final = 5.0
+"""How often an owner marks each source: bounds what a restarted audit reads again."""
+
+MAX_RECORDS: Final = 200_000
+"""Accepted records kept in memory before the agent waits for the broker."""
+
+HOLE_TRIES: Final = 3
+"""How often a missing run of offsets is read again before it is accepted as a hole."""
+
+
+class Ingest:
+    """State of the ingest agent over the source partitions assigned to this worker.
+
+    Attributes:
+        sources: the assigned source partitions.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        consumer: Callable[[], Any],
+        outbox: Outbox,
+        decoders: Mapping[str, Decoder],
+        incarnations: Mapping[str, int],
+    ) -> None:
+        self.sources: dict[TP, Intake] = {}
+        self._settings = settings
+        self._consumer = consumer
+        self._outbox = outbox
+        self._decoders = decoders
+        self._incarnations = incarnations
+        self._limits: dict[str, CohortLimit] = {}
+        self._touched: dict[TP, frozenset[str]] = {}
+        self._holes: dict[TP, int] = {}
+        self._ready = asyncio.Event()
+        self._flushing = asyncio.Lock()
+        self._flushed_at = self._marked_at = time.monotonic()
+        self._arrived_s = 0.0
+        self._unknown: set[str] = set()
+
+    async def run(self, stream: Any) -> None:
+        """Consume polls until the app stops."""
+        async for event in stream.noack().events():
+            await self._ready.wait()
+            await self._take(event.message.tp, event.value, event.message.generation_id)
+            event.ack()
+            if sum(source.records for source in self.sources.values()) >= MAX_RECORDS:
+                await self.flush()
+            await asyncio.sleep(0)
+
+    async def tick(self) -> None:
+        """Close the open segments when it is time; called every tick."""
+        behind = time.time() - self._arrived_s > BACKLOG_S
+        every_s = self._settings.stream.tick_s * (BACKLOG_TICKS if behind else 1)
+        if time.monotonic() - self._flushed_at >= every_s * 0.9:
+            await self.flush()
+
+    async def assign(self, partitions: Iterable[TP], generation: int) -> None:
+        """Start the given sources at their committed offsets, and tell the audit agents so."""
+        stream = self._settings.stream
+        for tp in partitions:
+            committed = await self._consumer().committed(tp)
+            start = committed or 0
+            self.sources[tp] = Intake(
+                key=protocol.source_key(tp.topic, tp.partition, self._incarnations[tp.topic]),
+                generation=generation,
+                committed=start,
+                start=start,
+                position=start,
+                pane_ns=int(stream.pane_s * 1e9),
+                grace_ns=int(stream.grace_s * 1e9),
+            )
+        await self._mark(list(self.sources))
+        await self._outbox.drain()
+        self._ready.set()
+
+    def revoke(self) -> None:
+        """Forget all sources: what is not committed will be read again by their new owners."""
+        self._ready.clear()
+        self.sources.clear()
+        self._touched.clear()
+        self._holes.clear()
+
+    def status(self) -> dict[str, Any]:
+        """Return what an operator wants to know, for `/status`."""
+        return {
+            source.key: {
+                "read": source.position,
+                "committed": source.committed,
+                "records_pending": source.records,
+                "watermark_ns": source.watermark_ns,
+            }
+            for source in self.sources.values()
+        }
+
+    async def _take(self, tp: TP, messages: list[Any], generation: int) -> None:
+        source = self.sources.get(tp)
+        if source is None or source.generation != generation:
+            return
+        fresh = [message for message in messages if message.offset >= source.position]
+        if self._settings.kafka.contiguous:
+            fresh = await self._without_holes(tp, source, fresh)
+        if not fresh:
+            return
+        self._arrived_s = fresh[-1].timestamp / 1000.0
+        now_ns = time.time_ns()
+        decoded = self._decoders[tp.topic].decode(
+            [SourceMessage(m.value, m.offset, min(m.timestamp * 1_000_000, now_ns)) for m in fresh]
+        )
+        self._name_unknown(decoded.unknown)
+        source.add(decoded, fresh[-1].offset + 1)
+
+    async def _without_holes(self, tp: TP, source: Intake, messages: list[Any]) -> list[Any]:
+        """Return the prefix without a hole, and read again from the first hole."""
+        expected = source.position
+        if expected == 0 and messages:
+            expected = messages[0].offset
+        for index, message in enumerate(messages):
+            if message.offset == expected + index:
+                continue
+            tries = self._holes[tp] = self._holes.get(tp, 0) + 1
+            if tries > HOLE_TRIES:
+                log.error("offsets are missing", source=source.key, before=message.offset)
+                source.count(self._default_service(tp), time.time_ns(), ledger.HOLE)
+                break
+            await self._consumer().seek(tp, expected + index)
+            return messages[:index]
+        self._holes.pop(tp, None)
+        return messages
+
+    async def flush(self) -> None:
+        """Publish and commit the open segments of all sources."""
+        async with self._flushing:
+            self._flushed_at = time.monotonic()
+            cut = {
+                tp: (source, source.cut())
+                for tp, source in self.sources.items()
+                if not source.empty
+            }
+            if cut:
+                await self._send(cut)
+            await self._mark(self._unproven(cut))
+            await self._outbox.drain()
+            if cut:
+                await self._commit(cut)
+
+    async def _send(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
+        for tp, (source, pending) in cut.items():
+            for service in sorted(pending.services):
+                await self._send_service(source, pending, service)
+            for key, value in dead_letters(tp, source.key, pending.rejected):
+                await self._outbox.dead_letter(key, value)
+            await asyncio.sleep(0)
+
+    async def _send_service(self, source: Intake, pending: Pending, service: str) -> None:
+        summary = self._summarise(pending, service)
+        bodies = [wire.encode(part) for part in split_bytes(summary, MAX_BODY)]
+        for part, body in enumerate(bodies):
+            message = protocol.Segment(
+                source=source.key,
+                generation=source.generation,
+                start=pending.start,
+                end=pending.end,
+                part=part,
+                parts=len(bodies),
+                service=service,
+                watermark_ns=source.watermark_ns,
+                body=body,
+            )
+            await self._outbox.segment(service, protocol.encode(message))
+
+    def _summarise(self, pending: Pending, service: str) -> Summary:
+        """Return the service's summary of the segment, with its ledger."""
+        target = self._settings.service(service).slo
+        thresholds = target.thresholds_ms() if target else ()
+        entries = pending.ledger.get(service, {})
+        noted = replace(empty(service, thresholds_ms=thresholds), ledger=dict(entries))
+        if not (parts := pending.columns.get(service)):
+            return noted
+        columns = self._limit(concat(parts))
+        pane_ns = int(self._settings.stream.pane_s * 1e9)
+        summary = summarise(columns, pane_ns=pane_ns, thresholds_ms=thresholds)
+        return merge([summary, noted]) if entries else summary
+
+    def _limit(self, columns: Columns) -> Columns:
+        limit = self._limits.get(columns.service)
+        if limit is None:
+            limit = self._limits[columns.service] = CohortLimit(self._settings.stream.max_cohorts)
+        admitted = limit.admit(columns.cohorts, int(columns.ts_ns.max()))
+        if admitted == columns.cohorts:
+            return columns
+        return relabel(columns, admitted)
+
+    async def _commit(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
+        """Commit the ends of these segments; sources that are no longer ours are dropped."""
+        offsets = {tp: pending.end for tp, (_, pending) in cut.items()}
+        generation = next(iter(cut.values()))[0].generation
+        accepted = await self._consumer().commit_now(offsets, generation)
+        for tp, (source, pending) in cut.items():
+            if accepted:
+                source.committed = pending.end
+                self._touched[tp] = pending.services
+            elif self.sources.get(tp) is source:
+                del self.sources[tp]
+
+    def _unproven(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> list[TP]:
+        """Return the sources whose last segment the messages of this tick do not prove."""
+        now = time.monotonic()
+        if now - self._marked_at >= MARK_S:
+            self._marked_at = now
+            self._touched.clear()
+            return list(self.sources)
+        touched, self._touched = self._touched, {}
+        return [
+            tp
+            for tp, services in touched.items()
+            if tp in self.sources and not (tp in cut and services <= cut[tp][1].services)
+        ]
+
+    async def _mark(self, partitions: Iterable[TP]) -> None:
+        for tp in partitions:
+            source = self.sources[tp]
+            mark = protocol.Mark(
+                source.key, source.generation, source.committed, source.watermark_ns
+            )
+            await self._outbox.mark(protocol.encode(mark))
+
+    def _name_unknown(self, names: frozenset[str]) -> None:
+        """Say once about each column that it is no stage, covariate or dimension."""
+        for name in sorted(names - self._unknown):
+            log.warning(
+                "unknown column",
+                column=name[:80],
+                remedy="list it under covariates or cohort_dims, or leave it out of the records",
+            )
+        self._unknown |= names
+
+    def _default_service(self, tp: TP) -> str:
+        for entry in self._settings.kafka.requests:
+            if entry.topic == tp.topic and entry.service:
+                return entry.service
+        return "(unknown)"

@@ -1,0 +1,112 @@
+"""The notify agent: alerts to the chat channels that want them.
+
+An alert is committed once every channel has taken it or refused it for good, and then entered
+into ClickHouse; a restarted worker reads there which were told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+import structlog
+
+from tailbudget.schemas.connections import ChatChannel
+from tailbudget.schemas.errors import ChatError
+from tailbudget.schemas.messages import ChatMessage
+from tailbudget.schemas.rows import AlertRow
+from tailbudget.sinks.chat import Chat
+from tailbudget.sinks.chat_text import render
+from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.retrying import retrying
+
+log = structlog.get_logger()
+
+GIVE_UP_S: Final = 900.0
+"""A message that a channel did not take for so long is given up, counted and logged."""
+
+FIRST_WAIT_S: Final = 0.5
+LONGEST_WAIT_S: Final = 30.0
+
+
+class Notify:
+    """Tells alerts to chat channels.
+
+    Attributes:
+        delivered: messages that a channel took.
+        undelivered: messages that a channel refused, or did not take in time.
+    """
+
+    def __init__(
+        self,
+        channels: Sequence[tuple[ChatChannel, Chat]],
+        store: ClickHouse,
+        consumer: Callable[[], Any],
+    ) -> None:
+        self.delivered = 0
+        self.undelivered = 0
+        self._channels = channels
+        self._store = store
+        self._consumer = consumer
+        self._told: set[tuple[str, str]] = set()
+
+    async def run(self, stream: Any) -> None:
+        """Consume polls until the app stops."""
+        async for event in stream.noack().events():
+            for message in event.value:
+                await self._tell(orjson.loads(message.value))
+                self._consumer().advance(event.message.tp, message.offset + 1)
+            event.ack()
+
+    async def _tell(self, payload: Mapping[str, Any]) -> None:
+        key = (str(payload["alert_id"]), str(payload["state"]))
+        if key in self._told or await self._told_before(payload, key):
+            return
+        message = render(payload)
+        wanted = [chat for channel, chat in self._channels if channel.wants(message.service)]
+        await asyncio.gather(*(self._deliver(chat, message) for chat in wanted))
+        row = _row(payload)
+        await retrying(lambda: asyncio.to_thread(self._store.write_alerts, [row]))
+        self._told.add(key)
+
+    async def _told_before(self, payload: Mapping[str, Any], key: tuple[str, str]) -> bool:
+        rows = await retrying(
+            lambda: asyncio.to_thread(self._store.last_alerts, str(payload["service"]))
+        )
+        return key in {(row.alert_id, row.state) for row in rows}
+
+    async def _deliver(self, chat: Chat, message: ChatMessage) -> None:
+        wait_s, since = FIRST_WAIT_S, time.monotonic()
+        while True:
+            try:
+                await asyncio.to_thread(chat.send, message)
+            except ChatError as error:
+                if not error.retryable or time.monotonic() - since > GIVE_UP_S:
+                    self.undelivered += 1
+                    log.error(
+                        "alert not delivered", error=error.message, alert_id=message.alert_id
+                    )
+                    return
+                await asyncio.sleep(error.retry_after_s or wait_s)
+                wait_s = min(wait_s * 2, LONGEST_WAIT_S)
+            else:
+                self.delivered += 1
+                return
+
+
+def _row(payload: Mapping[str, Any]) -> AlertRow:
+    return AlertRow(
+        service=payload["service"],
+        alert=payload["alert"],
+        at_ns=payload["at_ns"],
+        state=payload["state"],
+        reason=payload["reason"],
+        measured_ms=payload["measured_ms"],
+        slo_ms=payload["slo_ms"],
+        tail_driver=payload["tail_driver"] or "",
+        alert_id=payload["alert_id"],
+        payload=orjson.dumps(payload).decode(),
+    )

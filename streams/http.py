@@ -1,0 +1,87 @@
+"""The worker's own HTTP port: health, status, and read-only SQL beside a running worker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+from aiohttp import web
+
+from tailbudget.schemas.connections import WebSettings
+from tailbudget.schemas.errors import ConfigError, TailbudgetError
+from tailbudget.sinks.clickhouse import ClickHouse
+
+MAX_QUERY: Final = 100_000
+"""Characters of a query that we take."""
+
+
+class Http:
+    """Serves `/healthz`, `/status` and `POST /sql` while it is started.
+
+    Attributes:
+        port: the port it listens on; valid after `start`.
+    """
+
+    def __init__(
+        self, settings: WebSettings, store: ClickHouse, status: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        self.port = settings.port
+        self._host = settings.host
+        self._store = store
+        self._status = status
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            ConfigError: the port is taken.
+        """
+        app = web.Application(client_max_size=MAX_QUERY)
+        app.router.add_get("/healthz", self._healthz)
+        app.router.add_get("/status", self._get_status)
+        app.router.add_post("/sql", self._sql)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host, self.port)
+        try:
+            await site.start()
+        except OSError as error:
+            await self.stop()
+            raise ConfigError(
+                f"web.port {self.port} on {self._host} cannot be listened on: {error.strerror}",
+                remedy="give each worker on a host its own web.port, or set web.enabled: false",
+            ) from error
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _healthz(self, _: web.Request) -> web.Response:
+        status = self._status()
+        healthy = bool(status["healthy"])
+        return web.Response(text="ok\n" if healthy else "starting\n", status=200 if healthy else 503)
+
+    async def _get_status(self, _: web.Request) -> web.Response:
+        return _json(self._status())
+
+    async def _sql(self, request: web.Request) -> web.Response:
+        try:
+            query = orjson.loads(await request.read())["query"]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return _json({"error": "send a JSON object with the key query"}, status=400)
+        try:
+            result = await asyncio.to_thread(self._store.query, str(query))
+        except TailbudgetError as error:
+            return _json({"error": error.message, "remedy": error.remedy}, status=400)
+        return _json({"columns": list(result.columns), "rows": [list(row) for row in result.rows]})
+
+
+def _json(value: Mapping[str, Any], *, status: int = 200) -> web.Response:
+    body = orjson.dumps(value, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+    return web.Response(body=body, status=status, content_type="application/json")

@@ -1,0 +1,135 @@
+"""One source partition as ingest sees it: what was read, and what is not yet sent."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailbudget.models.columns import take
+from tailbudget.schemas import ledger
+from tailbudget.schemas.records import Columns, Decoded, Rejected
+from tailbudget.streams.dedup import Dedup
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The records of one segment, ready to be summarised.
+
+    Attributes:
+        start: first source offset.
+        end: one past the last.
+        columns: decoded micro-batches by service.
+        rejected: what goes to the dead-letter topic.
+        ledger: service to (time_ns, reason) to count.
+    """
+
+    start: int
+    end: int
+    columns: Mapping[str, list[Columns]]
+    rejected: tuple[Rejected, ...]
+    ledger: Mapping[str, Counter[tuple[int, str]]]
+
+    @property
+    def services(self) -> frozenset[str]:
+        """Return the services that have anything in this segment."""
+        return frozenset(self.columns) | frozenset(self.ledger)
+
+
+@dataclass(slots=True)
+class Intake:
+    """Collects what was read from one source partition under one assignment.
+
+    Attributes:
+        key: name of the source, see `protocol.source_key`.
+        generation: the group's generation when it was assigned.
+        committed: everything below is committed.
+        start: first offset of the open segment.
+        position: next offset to read.
+        pane_ns: length of a pane.
+        grace_ns: how long a pane waits for stragglers before a record counts as late.
+        records: accepted records in the open segment.
+        watermark_ns: newest event time seen.
+    """
+
+    key: str
+    generation: int
+    committed: int
+    start: int
+    position: int
+    pane_ns: int
+    grace_ns: int
+    records: int = 0
+    watermark_ns: int = 0
+    _dedup: Dedup = field(default_factory=Dedup)
+    _newest: dict[str, int] = field(default_factory=dict)
+    _columns: defaultdict[str, list[Columns]] = field(default_factory=lambda: defaultdict(list))
+    _rejected: list[Rejected] = field(default_factory=list)
+    _ledger: defaultdict[str, Counter[tuple[int, str]]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
+
+    @property
+    def empty(self) -> bool:
+        """Return whether the open segment holds no offsets."""
+        return self.position == self.start
+
+    def add(self, decoded: Decoded, end: int) -> None:
+        """Take what became of the messages up to offset `end`."""
+        for columns in decoded.services:
+            self._add_columns(columns)
+        self._rejected.extend(decoded.rejected)
+        for (service, time_ns, reason), count in decoded.ledger.items():
+            self.count(service, time_ns, reason, count)
+        self.position = end
+
+    def count(self, service: str, time_ns: int, reason: str, count: int = 1) -> None:
+        """Enter something into the ledger of the service's pane at `time_ns`."""
+        pane_ns = time_ns - time_ns % self.pane_ns
+        self._ledger[service][pane_ns, reason] += count
+
+    def cut(self) -> Pending:
+        """Return the open segment and begin the next one behind it."""
+        pending = Pending(
+            start=self.start,
+            end=self.position,
+            columns=dict(self._columns),
+            rejected=tuple(self._rejected),
+            ledger=dict(self._ledger),
+        )
+        self._columns.clear()
+        self._rejected.clear()
+        self._ledger.clear()
+        self.records = 0
+        self.start = self.position
+        return pending
+
+    def _add_columns(self, columns: Columns) -> None:
+        fresh = self._dedup.fresh(columns.id_hash)
+        if not fresh.all():
+            self._count_panes(columns.service, columns.ts_ns[~fresh], ledger.DUPLICATE)
+            columns = take(columns, fresh)
+        if not len(columns):
+            return
+        self._count_late(columns)
+        self._columns[columns.service].append(columns)
+        self.records += len(columns)
+
+    def _count_late(self, columns: Columns) -> None:
+        ts_ns = columns.ts_ns
+        newest = self._newest.get(columns.service, 0)
+        seen = np.maximum.accumulate(np.concatenate(([newest], ts_ns)))
+        self._newest[columns.service] = int(seen[-1])
+        self.watermark_ns = max(self.watermark_ns, int(seen[-1]))
+        closes = ts_ns - ts_ns % self.pane_ns + self.pane_ns + self.grace_ns
+        late = closes <= seen[:-1]
+        if late.any():
+            self._count_panes(columns.service, ts_ns[late], ledger.LATE)
+
+    def _count_panes(self, service: str, ts_ns: NDArray[np.int64], reason: str) -> None:
+        panes, counts = np.unique(ts_ns - ts_ns % self.pane_ns, return_counts=True)
+        for pane_ns, count in zip(panes.tolist(), counts.tolist(), strict=True):
+            self._ledger[service][pane_ns, reason] += count

@@ -1,0 +1,161 @@
+"""How we reach Kafka outside Faust: client settings, topics, and errors that name the remedy."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+from pydantic import SecretStr
+
+from tailbudget.schemas.errors import BrokerError
+
+ClientConfig = Mapping[str, Any]
+"""Properties of librdkafka, as `client_config` returns them."""
+
+CLIENT_LOG: Final = logging.getLogger("tailbudget.kafka.client")
+"""What librdkafka itself says; silent unless logging is set up for it."""
+CLIENT_LOG.addHandler(logging.NullHandler())
+
+
+class KafkaAccess(Protocol):
+    """The part of the Kafka settings that says where the brokers are and who we are."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Addresses, separated by commas."""
+
+    @property
+    def security_protocol(self) -> str | None:
+        """Such as "SASL_SSL"."""
+
+    @property
+    def sasl_mechanism(self) -> str | None:
+        """Such as "SCRAM-SHA-512"."""
+
+    @property
+    def sasl_username(self) -> str | None:
+        """Who we are."""
+
+    @property
+    def sasl_password(self) -> SecretStr | None:
+        """What proves it."""
+
+    @property
+    def ssl_ca(self) -> Path | str | None:
+        """File with the certificates that we trust."""
+
+
+def kafka_config(access: KafkaAccess) -> dict[str, str]:
+    """Return the librdkafka properties for the configured brokers and credentials."""
+    password = access.sasl_password
+    return client_config(
+        access.bootstrap,
+        security_protocol=access.security_protocol,
+        sasl_mechanism=access.sasl_mechanism,
+        sasl_username=access.sasl_username,
+        sasl_password=password.get_secret_value() if password else None,
+        ssl_ca=str(access.ssl_ca) if access.ssl_ca else None,
+    )
+
+
+def client_config(
+    bootstrap: str,
+    *,
+    security_protocol: str | None = None,
+    sasl_mechanism: str | None = None,
+    sasl_username: str | None = None,
+    sasl_password: str | None = None,
+    ssl_ca: str | None = None,
+) -> dict[str, str]:
+    """Return librdkafka properties; what is None is left to the library's default."""
+    properties = {
+        "bootstrap.servers": bootstrap,
+        "security.protocol": security_protocol,
+        "sasl.mechanism": sasl_mechanism,
+        "sasl.username": sasl_username,
+        "sasl.password": sasl_password,
+        "ssl.ca.location": ssl_ca,
+    }
+    return {name: value for name, value in properties.items() if value}
+
+
+def admin(config: ClientConfig) -> AdminClient:
+    """Return an administration client; it connects when it is first asked something."""
+    return AdminClient({**config, "logger": CLIENT_LOG})
+
+
+def await_broker(config: ClientConfig, *, timeout_s: float = 10.0) -> dict[str, int]:
+    """Wait until a broker answers; return its topics with their number of partitions.
+
+    Raises:
+        BrokerError: none answered in time; the message holds the last thing librdkafka said.
+    """
+    said: list[KafkaError] = []
+    client = AdminClient({**config, "logger": CLIENT_LOG, "error_cb": said.append})
+    deadline = time.monotonic() + timeout_s
+    while True:
+        remaining_s = deadline - time.monotonic()
+        try:
+            metadata = client.list_topics(timeout=max(min(remaining_s, 1.0), 0.1))
+        except KafkaException as error:
+            client.poll(0)
+            if remaining_s <= 0:
+                raise _unreachable(config, said, error) from None
+        else:
+            return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
+
+
+def create_topics(
+    config: ClientConfig,
+    partitions: Mapping[str, int],
+    *,
+    replication: int = 1,
+    settings: Mapping[str, str] | None = None,
+    timeout_s: float = 30.0,
+) -> frozenset[str]:
+    """Create those topics that do not exist yet; return the names of the new ones.
+
+    Raises:
+        BrokerError: the broker refused one of them.
+    """
+    wanted = [
+        NewTopic(name, count, replication, config=dict(settings or {}))
+        for name, count in partitions.items()
+    ]
+    client = admin(config)  # held, for its answers end with it
+    created = set()
+    for name, answer in client.create_topics(wanted, operation_timeout=timeout_s).items():
+        try:
+            answer.result(timeout_s)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise BrokerError(
+                    f"Kafka at {config['bootstrap.servers']} refused to create topic"
+                    f" {name!r}: {error.args[0].str()}",
+                    remedy="create it by hand, or give the user the right to create topics",
+                ) from None
+        else:
+            created.add(name)
+    return frozenset(created)
+
+
+def _unreachable(
+    config: ClientConfig, said: list[KafkaError], error: KafkaException
+) -> BrokerError:
+    names = [cause.name() for cause in said]
+    detail = next((cause.str() for cause in said if cause.name() != "_ALL_BROKERS_DOWN"), None)
+    remedy = "start it, or set kafka.bootstrap (TAILBUDGET_KAFKA__BOOTSTRAP) to where it is"
+    if "_AUTHENTICATION" in names:
+        remedy = "check kafka.sasl_username, kafka.sasl_password and kafka.sasl_mechanism"
+    elif "_SSL" in names:
+        remedy = "check kafka.security_protocol and kafka.ssl_ca"
+    return BrokerError(
+        f"no Kafka broker answers at {config['bootstrap.servers']}:"
+        f" {detail or error.args[0].str()}",
+        remedy=remedy,
+    )

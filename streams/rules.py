@@ -1,0 +1,27 @@
+"""How a request topic's records are read, from the settings."""
+
+from __future__ import annotations
+
+from tailbudget.schemas.kafka import RequestTopic
+from tailbudget.schemas.services import ServiceSettings
+from tailbudget.schemas.settings import Settings
+from tailbudget.streams.sources import Rules, ServiceRules
+
+
+def rules(settings: Settings, entry: RequestTopic) -> Rules:
+    """Return the decoder's rules for one request topic."""
+    return Rules(
+        service=entry.service,
+        default=_service_rules(settings.defaults),
+        services={name: _service_rules(settings.service(name)) for name in settings.services},
+        max_record_bytes=settings.stream.max_record_bytes,
+        max_future_ns=int(settings.stream.max_future_s * 1e9),
+    )
+
+
+def _service_rules(service: ServiceSettings) -> ServiceRules:
+    return ServiceRules(
+        covariates=tuple(service.covariates),
+        cohort_dims=tuple(service.cohort_dims),
+        stages=None if service.stages is None else tuple(service.stages),
+    )

@@ -1,0 +1,134 @@
+"""One service under audit: its windows, its breaches, and its rolling audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import orjson
+
+from tailbudget.models.audit import audit
+from tailbudget.models.breach import BreachState, Transition, step
+from tailbudget.models.merge import merge
+from tailbudget.models.reduce import bare, flatten
+from tailbudget.models.snapshot import snapshot
+from tailbudget.models.tail import slow_fast
+from tailbudget.models.window import Window
+from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.rows import AlertRow
+from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.summary import Summary
+from tailbudget.streams.audit_rows import audit_row
+
+SECOND_NS: Final = 1_000_000_000
+
+WINDOWS_S: Final = (60, 300, 3600)
+"""Lengths of the rolling audits; breaches are judged by the first."""
+
+
+class ServiceAudit:
+    """Judges one service from what is folded and what is still held.
+
+    Args:
+        service: the service's name.
+        slo: its target; None judges nothing.
+        pane_s: length of a pane.
+        link: where a person sees more; empty when there is no such place.
+    """
+
+    def __init__(self, service: str, slo: SloTarget | None, *, pane_s: int, link: str) -> None:
+        self.service = service
+        self._slo = slo
+        self._pane_ns = pane_s * SECOND_NS
+        self._link = link
+        self._windows = {s: Window(s * SECOND_NS, self._pane_ns) for s in WINDOWS_S}
+        self._breaches: dict[str, BreachState] = {}
+        self._audited_ns = 0
+
+    @property
+    def longest_ns(self) -> int:
+        """Length of the longest window."""
+        return WINDOWS_S[-1] * SECOND_NS
+
+    def restore(self, summaries: Iterable[Summary], alerts: Sequence[AlertRow]) -> None:
+        """Start from what ClickHouse has: recent panes, and how each alert stood."""
+        for summary in summaries:
+            self.add(summary)
+        for row in alerts:
+            firing = row.state == "firing"
+            self._breaches[row.alert] = BreachState(firing=firing, since_ns=row.at_ns)
+
+    def add(self, delta: Summary) -> None:
+        """Add records that count for good."""
+        light = bare(delta)
+        for window in self._windows.values():
+            window.add(light)
+
+    def judge(self, now_ns: int, held: Sequence[Summary]) -> list[dict[str, Any]]:
+        """Return the alerts that begin or end now; `held` is newer data on top of what is added."""
+        if self._slo is None:
+            return []
+        seconds = WINDOWS_S[0]
+        total = self._total(seconds, now_ns, held)
+        alerts = []
+        for row in snapshot(total, self._slo):
+            if row.basis != "all" or row.slo_ms is None:
+                continue
+            state = self._breaches.get(row.percentile, BreachState())
+            self._breaches[row.percentile], change = step(state, row, now_ns)
+            if change is not None:
+                alerts.append(self._alert(change, total, seconds))
+        return alerts
+
+    def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
+        """Return the audits of all windows when event time has entered a new pane, else none."""
+        end_ns = now_ns - now_ns % self._pane_ns
+        if end_ns <= self._audited_ns:
+            return []
+        first = not self._audited_ns
+        self._audited_ns = end_ns
+        return [] if first else [self._audit(s, end_ns, held) for s in WINDOWS_S]
+
+    def _audit(self, seconds: int, end_ns: int, held: Sequence[Summary]) -> AuditRow:
+        window = self._windows[seconds]
+        total = self._total(seconds, end_ns, held)
+        start_ns = end_ns - seconds * SECOND_NS
+        found = audit(total, window.cohorts(), slo=self._slo, start_ns=start_ns, end_ns=end_ns)
+        return audit_row(found, window_s=seconds, end_ns=end_ns)
+
+    def _total(self, seconds: int, now_ns: int, held: Sequence[Summary]) -> Summary:
+        window = self._windows[seconds]
+        window.advance(now_ns)
+        total = window.total()
+        newer = [flatten(bare(one), window.start_ns) for one in held]
+        return merge([total, *newer]) if newer else total
+
+    def _alert(self, change: Transition, total: Summary, seconds: int) -> dict[str, Any]:
+        table = slow_fast(total)
+        driver = table.driver if table else None
+        row = change.row
+        return {
+            "schema": "tailbudget.alert/1",
+            "service": self.service,
+            "alert": row.percentile,
+            "state": "firing" if change.firing else "resolved",
+            "alert_id": f"{self.service}/{row.percentile}/{change.began_ns}",
+            "since_ns": change.began_ns,
+            "at_ns": change.at_ns,
+            "window_s": seconds,
+            "measured_ms": row.measured_ms,
+            "slo_ms": row.slo_ms,
+            "note": row.note,
+            "n": row.n,
+            "over": row.over,
+            "reason": change.detail,
+            "tail_driver": driver.stage if driver else None,
+            "tail_delta_ms": driver.delta_ms if driver else None,
+            "tail_share_pct": driver.tail_share_pct if driver else None,
+            "link": self._link,
+        }
+
+
+def as_json(alert: dict[str, Any]) -> bytes:
+    """Return the alert as it travels on the alerts topic."""
+    return orjson.dumps(alert)

@@ -1,0 +1,185 @@
+"""Publish a simulated service's records as they happen."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event
+from typing import Final, Protocol
+
+from tailbudget.streams import traffic
+from tailbudget.streams.kafka import ClientConfig, create_topics
+from tailbudget.streams.publish import Publisher
+from tailbudget.streams.scenario import Scenario
+
+_STEP_NS: Final = 1_000_000_000
+"""After a pause of ours, what was missed is generated in steps of a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Where a simulation publishes.
+
+    Attributes:
+        requests: topic of the records.
+        deploys: topic of the deploy events.
+        partitions: of each, when we create it.
+        replication: likewise.
+    """
+
+    requests: str = "tailbudget.requests"
+    deploys: str = "tailbudget.deploys"
+    partitions: int = 4
+    replication: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The clock of a simulation, and how often it does something.
+
+    Attributes:
+        tick_s: seconds between two publications.
+        report_s: seconds between two reports; what happens is reported at once besides.
+        now_ns: reads the clock, nanoseconds since the epoch.
+        wait: waits that many seconds, or less; true says that the simulation shall stop.
+    """
+
+    tick_s: float = 0.1
+    report_s: float = 5.0
+    now_ns: Callable[[], int] = time.time_ns
+    wait: Callable[[float], bool] = field(default_factory=lambda: Event().wait)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a simulation is.
+
+    Attributes:
+        elapsed_s: since its start.
+        records: published so far.
+        deploys: deploy events published so far.
+        happened: what began or ended since the last tick, for a person.
+    """
+
+    elapsed_s: float
+    records: int
+    deploys: int
+    happened: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        rate = self.records / self.elapsed_s if self.elapsed_s else 0.0
+        text = f"{self.elapsed_s:5.0f} s  {self.records:,} requests ({rate:,.0f}/s)"
+        return "; ".join((text, *self.happened))
+
+
+class Sink(Protocol):
+    """The part of `Publisher` that a simulation uses."""
+
+    def publish(self, topic: str, records: Iterable[tuple[bytes, int]], /) -> int:
+        """Send (record, timestamp_ms) pairs; return how many."""
+
+    def send(self, topic: str, value: bytes, /, *, timestamp_ms: int, key: bytes) -> None:
+        """Send one message."""
+
+
+class Simulation:
+    """One run of a scenario: publishes what is due, and counts it.
+
+    Attributes:
+        start_ns: when the scenario began, nanoseconds since the epoch.
+        done_ns: everything before this moment, counted from the start, is published.
+    """
+
+    def __init__(self, sink: Sink, scenario: Scenario, topics: Topics, start_ns: int) -> None:
+        self.start_ns = start_ns
+        self.done_ns = 0
+        self._sink = sink
+        self._scenario = scenario
+        self._topics = topics
+        self._records = 0
+        self._deploys = 0
+
+    def advance(self, due_ns: int, timestamp_ms: int) -> Progress:
+        """Publish what happens up to `due_ns` after the start. May block, as `Publisher.send`."""
+        span = (self.done_ns / 1e9, due_ns / 1e9)
+        stamped = [
+            (line, timestamp_ms) for line in traffic.records(self._scenario, self.start_ns, *span)
+        ]
+        self._records += self._sink.publish(self._topics.requests, stamped)
+        for event in traffic.deploys(self._scenario, self.start_ns, *span):
+            key = self._scenario.service.encode()
+            self._sink.send(self._topics.deploys, event, timestamp_ms=timestamp_ms, key=key)
+            self._deploys += 1
+        self.done_ns = due_ns
+        return Progress(span[1], self._records, self._deploys, self._scenario.happenings(*span))
+
+
+def run(
+    config: ClientConfig,
+    scenario: Scenario,
+    *,
+    duration_s: float | None = None,
+    topics: Topics | None = None,
+    pace: Pace | None = None,
+    report: Callable[[Progress], None] = lambda _: None,
+) -> Progress:
+    """Create the topics where they do not exist, and publish live until the end.
+
+    Raises:
+        BrokerError: no broker answers, or it did not take everything.
+    """
+    topics, pace = topics or Topics(), pace or Pace()
+    wanted = {topics.requests: topics.partitions, topics.deploys: topics.partitions}
+    with Publisher(config) as publisher:
+        create_topics(config, wanted, replication=topics.replication)
+        simulation = Simulation(publisher, scenario, topics, pace.now_ns())
+        return run_live(simulation, pace, duration_s, report)
+
+
+def run_live(
+    simulation: Simulation,
+    pace: Pace,
+    duration_s: float | None,
+    report: Callable[[Progress], None],
+) -> Progress:
+    """Publish each record once its time has come, stamped with the time of publication.
+
+    Ends when the duration is over (None never ends) or `pace.wait` says so.
+    """
+    tick_ns = round(pace.tick_s * 1e9)
+    end_ns = None if duration_s is None else round(duration_s * 1e9)
+    progress = Progress(0.0, 0, 0)
+    reported_s = 0.0
+    while end_ns is None or simulation.done_ns < end_ns:
+        next_ns = simulation.start_ns + simulation.done_ns + tick_ns
+        if pace.wait(max(next_ns - pace.now_ns(), 0) / 1e9):
+            break
+        elapsed_ns = pace.now_ns() - simulation.start_ns
+        due_ns = min(elapsed_ns // tick_ns * tick_ns, simulation.done_ns + _STEP_NS)
+        due_ns = due_ns if end_ns is None else min(due_ns, end_ns)
+        if due_ns <= simulation.done_ns:
+            continue
+        progress = simulation.advance(due_ns, pace.now_ns() // 1_000_000)
+        if progress.happened or progress.elapsed_s - reported_s >= pace.report_s:
+            report(progress)
+            reported_s = progress.elapsed_s
+    return progress
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[Event]:
+    """Give an event that SIGINT and SIGTERM set; the old handlers return at the end.
+
+    Main thread only.
+    """
+    stopped = Event()
+    kinds = (signal.SIGINT, signal.SIGTERM)
+    old = [(kind, signal.signal(kind, lambda *_: stopped.set())) for kind in kinds]
+    try:
+        yield stopped
+    finally:
+        for kind, handler in old:
+            signal.signal(kind, handler)

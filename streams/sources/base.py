@@ -1,0 +1,95 @@
+"""What a decoder is given, how it is told to read a service's records, and what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from tailbudget.schemas.records import Decoded
+
+NO_SERVICE: Final = "(none)"
+"""The service of a record that names none, where the source has no default either."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMessage:
+    """One Kafka message, or one line of a file.
+
+    Attributes:
+        value: one record, or several separated by newlines; None is a tombstone.
+        offset: offset in the source partition, or line number in a file.
+        arrival_ns: when it arrived, nanoseconds since the epoch.
+    """
+
+    value: bytes | None
+    offset: int
+    arrival_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRules:
+    """How one service's records are read.
+
+    Attributes:
+        covariates: columns of the input shape, such as "sequence_length".
+        cohort_dims: columns whose values make a cohort, in the order of the cohort's pairs.
+        stages: names of the stages, without "_ms"; None takes every "*_ms" column.
+    """
+
+    covariates: tuple[str, ...] = ()
+    cohort_dims: tuple[str, ...] = ()
+    stages: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the records of one source are read.
+
+    Attributes:
+        service: the service of records that name none.
+        default: rules of every service that `services` does not name.
+        services: rules by service.
+        max_record_bytes: a longer record is rejected unread.
+        max_future_ns: how far a record's time may lie after its arrival.
+    """
+
+    service: str | None = None
+    default: ServiceRules = field(default_factory=ServiceRules)
+    services: Mapping[str, ServiceRules] = field(default_factory=dict)
+    max_record_bytes: int = 1_000_000
+    max_future_ns: int = 60_000_000_000
+
+    def of(self, service: str) -> ServiceRules:
+        """Return the rules of `service`."""
+        return self.services.get(service, self.default)
+
+    def covariates(self, service: str) -> tuple[str, ...]:
+        """Return the covariates of `service`."""
+        return self.of(service).covariates
+
+    def cohort_dims(self, service: str) -> tuple[str, ...]:
+        """Return the cohort dimensions of `service`."""
+        return self.of(service).cohort_dims
+
+    def stages(self, service: str) -> tuple[str, ...] | None:
+        """Return the stages of `service`; None is every "*_ms" column."""
+        return self.of(service).stages
+
+    def all(self) -> tuple[ServiceRules, ...]:
+        """Return the rules of every service, the default first."""
+        return (self.default, *self.services.values())
+
+
+class Decoder(Protocol):
+    """Turns messages of one format into columns; see the package docstring for its promises.
+
+    Attributes:
+        name: the format, as the settings name it.
+    """
+
+    name: str
+
+    def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
+        """Decode one micro-batch; never raises for what a message contains."""
+        ...

@@ -1,0 +1,121 @@
+"""From messages to records: one line each, with where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, TypeGuard
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from tailbudget.schemas import ledger
+from tailbudget.schemas.records import Rejected
+from tailbudget.streams.sources.base import SourceMessage
+from tailbudget.streams.sources.scan import count_byte
+
+_BLANK: Final = b" \t\r\n"
+_RAW_BYTES: Final = 1024
+_OFFSET: Final = attrgetter("offset")
+_ARRIVAL: Final = attrgetter("arrival_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The records of a micro-batch, still text.
+
+    Attributes:
+        lines: [n] one record each, without a newline inside.
+        raw: [n] what was received, where `lines` is a translation of it.
+        offset: [n] offset of the message that held the record.
+        arrival_ns: [n] when that message arrived.
+        blob: `lines`, joined by newlines.
+        tombstones: arrival of each message without a value.
+        rejected: records that are too long to be read, with their arrival.
+    """
+
+    lines: list[bytes]
+    raw: list[bytes]
+    offset: NDArray[np.int64]
+    arrival_ns: NDArray[np.int64]
+    blob: bytes
+    tombstones: tuple[int, ...]
+    rejected: tuple[tuple[int, Rejected], ...]
+
+    def reject(self, row: int, reason: str, detail: str) -> Rejected:
+        """Return record `row` as a dead letter."""
+        offset = int(self.offset[row])
+        same = np.flatnonzero(self.offset == offset)
+        if len(same) > 1:
+            detail = f"record {row - int(same[0]) + 1} of its message: {detail}"
+        return Rejected(offset, reason, detail, self.raw[row][:_RAW_BYTES])
+
+
+def split(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
+    """Return the records of `messages`, blank lines left out."""
+    values = [message.value for message in messages]
+    offset = np.fromiter(map(_OFFSET, messages), np.int64, len(messages))
+    arrival = np.fromiter(map(_ARRIVAL, messages), np.int64, len(messages))
+    if _none_is_blank(values) and max(map(len, values), default=0) <= max_record_bytes:
+        blob = b"\n".join(values)
+        if count_byte(blob, 0x0A) == len(values) - 1:
+            return Lines(values, values, offset, arrival, blob, (), ())
+    return _split_each(values, offset, arrival, max_record_bytes)
+
+
+def _none_is_blank(values: list[bytes | None]) -> TypeGuard[list[bytes]]:
+    return all(values) and not any(map(bytes.isspace, values))  # type: ignore[arg-type]
+
+
+def _split_each(
+    values: list[bytes | None],
+    offset: NDArray[np.int64],
+    arrival: NDArray[np.int64],
+    max_record_bytes: int,
+) -> Lines:
+    lines: list[bytes] = []
+    source: list[int] = []
+    rejected: list[tuple[int, Rejected]] = []
+    tombstones: list[int] = []
+    for index, value in enumerate(values):
+        records = _records(value or b"")
+        if not records:
+            tombstones.append(int(arrival[index]))
+        for record in records:
+            if len(record) > max_record_bytes:
+                dead = _oversize(record, int(offset[index]), max_record_bytes)
+                rejected.append((int(arrival[index]), dead))
+            else:
+                lines.append(record)
+                source.append(index)
+    rows = np.array(source, dtype=np.int64)
+    return Lines(
+        lines,
+        lines,
+        offset[rows],
+        arrival[rows],
+        b"\n".join(lines),
+        tuple(tombstones),
+        tuple(rejected),
+    )
+
+
+def _records(value: bytes) -> list[bytes]:
+    records = [line for line in value.split(b"\n") if line.strip(_BLANK)]
+    if len(records) > 1 and not records[0].rstrip(_BLANK).endswith(b"}") and _is_object(value):
+        return [value.replace(b"\n", b" ")]  # one object, written over several lines
+    return records
+
+
+def _is_object(value: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(value), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _oversize(record: bytes, offset: int, max_record_bytes: int) -> Rejected:
+    detail = f"{len(record):,} bytes; at most {max_record_bytes:,} are read"
+    return Rejected(offset, ledger.OVERSIZE, detail, record[:_RAW_BYTES])

@@ -1,0 +1,220 @@
+"""A worker: the Faust app with its agents, the tables behind it, and an orderly start and end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Final
+
+import structlog
+from faust.types import TP
+
+from tailbudget.schemas.errors import BrokerError
+from tailbudget.schemas.settings import Settings
+from tailbudget.sinks.chat import open_channels
+from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.agents.audit import Audit
+from tailbudget.streams.agents.deploys import Deploys
+from tailbudget.streams.agents.ingest import Ingest
+from tailbudget.streams.agents.notify import Notify
+from tailbudget.streams.app import App, create_app
+from tailbudget.streams.database import open_database
+from tailbudget.streams.http import Http
+from tailbudget.streams.incarnations import incarnations
+from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.rules import rules
+from tailbudget.streams.sources import decoder
+from tailbudget.streams.topics import ensure_topics
+
+log = structlog.get_logger()
+
+JUDGE_S: Final = 0.05
+"""Interval of judging: the least that a verdict waits for the next round."""
+
+STOP_S: Final = 20.0
+"""Seconds that an orderly end may take before the worker ends as it is; nothing is lost then."""
+
+
+class Worker:
+    """One worker of the consumer group.
+
+    Attributes:
+        settings: what it was started with.
+        app: the Faust app.
+        http: the HTTP port; None when it is disabled.
+    """
+
+    def __init__(self, settings: Settings, store: ClickHouse) -> None:
+        self.settings = settings
+        self.http: Http | None = None
+        self._store = store
+        ensure_topics(settings.kafka)
+        lives = incarnations(settings.kafka, store)
+        self.app: App = create_app(settings.kafka, settings.data_dir)
+        self._ingest = Ingest(
+            settings,
+            consumer=self._consumer,
+            outbox=self._outbox(),
+            decoders={
+                entry.topic: decoder(entry.format, rules(settings, entry))
+                for entry in settings.kafka.requests
+            },
+            incarnations=lives,
+        )
+        self._audit = Audit(
+            settings,
+            store=store,
+            consumer=self._consumer,
+            outbox=self._outbox(),
+            incarnation=lives[settings.kafka.panes_topic],
+        )
+        self._notify = Notify(open_channels(settings.chat), store, self._consumer)
+        self._deploys = Deploys(store, self._consumer)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._add_agents()
+
+    async def start(self) -> None:
+        """Join the group and serve.
+
+        Raises:
+            BrokerError: the broker went away meanwhile.
+            ConfigError: the HTTP port is taken.
+        """
+        if self.settings.web.enabled:
+            self.http = Http(self.settings.web, self._store, self.status)
+            await self.http.start()
+        await self.app.start()
+        every = (
+            (self.settings.stream.tick_s, self._ingest.tick),
+            (JUDGE_S, self._audit.judge),
+            (self.settings.stream.flush_s, self._audit.flush),
+        )
+        self._tasks = [self._spawn(self._repeat(s, call)) for s, call in every]
+        log.info("worker started", group=self.settings.kafka.group)
+
+    async def stop(self) -> None:
+        """End in order: send and commit what was read, write what was merged, leave the group."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.app.failure is None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOP_S):
+                    await self._ingest.flush()
+                    await self._audit.flush()
+        await self.app.stop()
+        if self.http is not None:
+            await self.http.stop()
+        log.info("worker stopped")
+
+    async def run_until(self, stop: asyncio.Event) -> None:
+        """Start, serve until `stop` is set or the app fails, and end in order.
+
+        Raises:
+            BaseException: what made the app fail.
+        """
+        try:
+            await self.start()
+            while not stop.is_set() and self.app.failure is None and not self.app.should_stop:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), 0.1)
+        finally:
+            await self.stop()
+        if self.app.failure is not None:
+            raise self.app.failure
+        if not stop.is_set():
+            raise BrokerError(
+                "the worker left the consumer group and cannot go on",
+                remedy="see the log above; check kafka.bootstrap, credentials and group rights",
+            )
+
+    def status(self) -> dict[str, Any]:
+        """Return what `/status` tells."""
+        return {
+            "healthy": bool(self.app.started and self._assigned()),
+            "pid": os.getpid(),
+            "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
+            "ingest": self._ingest.status(),
+            "audit": self._audit.status(),
+            "chat": {
+                "delivered": self._notify.delivered,
+                "undelivered": self._notify.undelivered,
+            },
+        }
+
+    def _assigned(self) -> set[TP]:
+        return set(self.app.consumer.assignment()) if self.app.started else set()
+
+    def _consumer(self) -> Any:
+        return self.app.consumer
+
+    def _outbox(self) -> Outbox:
+        kafka = self.settings.kafka
+        return Outbox(
+            lambda: self.app.producer,
+            panes=kafka.panes_topic,
+            alerts=kafka.alerts_topic,
+            dead_letters=kafka.dead_letters_topic,
+            partitions=lambda: kafka.partitions,
+        )
+
+    def _add_agents(self) -> None:
+        kafka = self.settings.kafka
+        requests = tuple(entry.topic for entry in kafka.requests)
+        self.app.add_agent("ingest", requests, self._ingest.run)
+        self.app.add_agent("audit", (kafka.panes_topic,), self._audit.run)
+        self.app.add_agent("deploys", (kafka.deploys_topic,), self._deploys.run)
+        self.app.add_agent("notify", (kafka.alerts_topic,), self._notify.run)
+        self.app.on_partitions_revoked.connect(self._revoked)
+        self.app.on_partitions_assigned.connect(self._assigned_anew)
+
+    async def _revoked(self, app: App, revoked: set[TP], **_: Any) -> None:
+        del app
+        with contextlib.suppress(BrokerError):
+            await self._ingest.flush()
+        self._ingest.revoke()
+        self._audit.revoke()
+        self.app.consumer.forget(revoked)
+
+    async def _assigned_anew(self, app: App, assigned: set[TP], **_: Any) -> None:
+        kafka = self.settings.kafka
+        requests = {entry.topic for entry in kafka.requests}
+        self._audit.assign(tp for tp in assigned if tp.topic == kafka.panes_topic)
+        sources = [tp for tp in assigned if tp.topic in requests]
+        await self._ingest.assign(sources, app.consumer_generation_id)
+
+    async def _repeat(self, every_s: float, call: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(every_s)
+            await call()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.app.failure = self.app.failure or error
+
+
+def run(settings: Settings) -> None:
+    """Run a worker until SIGTERM or SIGINT; raises what made it fail."""
+    store = open_database(settings.clickhouse)
+    try:
+        store.require_current()
+        asyncio.run(_run(settings, store))
+    finally:
+        store.close()
+
+
+async def _run(settings: Settings, store: ClickHouse) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    worker = Worker(settings, store)
+    await worker.run_until(stop)
