@@ -61,8 +61,10 @@ CREATE OR REPLACE VIEW stage_table AS
 SELECT
     l.stage AS stage, l.n AS n, l.mean_ms AS mean_ms, l.p50_ms AS p50_ms, l.p95_ms AS p95_ms,
     l.p99_ms AS p99_ms, l.max_ms AS max_ms,
-    t.mean_fast_ms AS mean_fast_ms, t.mean_slow_ms AS mean_slow_ms,
-    t.delta_ms AS delta_ms, t.tail_share_pct AS tail_share_pct
+    if(t.stage = '', NULL, t.mean_fast_ms) AS mean_fast_ms,
+    if(t.stage = '', NULL, t.mean_slow_ms) AS mean_slow_ms,
+    if(t.stage = '', NULL, t.delta_ms) AS delta_ms,
+    t.tail_share_pct AS tail_share_pct
 FROM latency_of(service = {service:String}, from = {from:String}, to = {to:String}) AS l
 LEFT JOIN tail(service = {service:String}, from = {from:String}, to = {to:String}) AS t
     ON l.stage = t.stage;
