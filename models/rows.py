@@ -70,6 +70,7 @@ def successes(
 
     ms = np.empty((2 + len(columns.stages), len(at)))
     np.take(columns.total_ms, at, out=ms[0])
+    ms[1] = 0.0
     np.take(columns.stage_ms, at, axis=1, out=ms[2:])
     complete = ~np.isnan(ms).any(axis=1)
     ns = nanoseconds(ms, complete)

@@ -123,9 +123,7 @@ def test_a_few_failures_alone_are_no_measurement(summary_of: Build) -> None:
 
 
 @pytest.mark.parametrize(("over", "status"), [(10, Verdict.AT_RISK), (11, Verdict.BREACH)])
-def test_exact_counts_decide_within_a_bucket(
-    summary_of: Build, over: int, status: Verdict
-) -> None:
+def test_exact_counts_decide_within_a_bucket(summary_of: Build, over: int, status: Verdict) -> None:
     """499.9 and 500.1 ms share a bucket; exactly more than 1 % over 500 ms is a breach."""
     got = judge(summary_of, [499.9] * (1000 - over) + [500.1] * over, SloTarget(p99_ms=500))
     measured = got("p99").measured_ms

@@ -38,7 +38,9 @@ events = st.lists(st.one_of(batches, st.integers(0, 130)), min_size=1, max_size=
 """A batch of requests, or the seconds to advance to."""
 
 
-def batch(build: Build, seed: int, panes: list[int], stages: set[str], slo: tuple[float]) -> Summary:
+def batch(
+    build: Build, seed: int, panes: list[int], stages: set[str], slo: tuple[float]
+) -> Summary:
     rng = np.random.default_rng(seed)
     n, failed = int(rng.integers(1, 40)), int(rng.integers(0, 4))
     summary = build(
