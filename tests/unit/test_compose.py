@@ -113,9 +113,11 @@ def test_our_services_run_commands_that_exist(name: str) -> None:
 
 
 def test_the_health_check_of_a_worker_looks_at_its_port() -> None:
-    """The port that is looked at is the one that the settings open and the image exposes."""
+    """It asks the port that the settings open and the image exposes, and is proper Python."""
     port = load(ROOT / "tailbudget.example.yaml", {}).web.port
-    assert f", {port})" in SERVICES["worker"]["healthcheck"]["test"][-1]
+    check = SERVICES["worker"]["healthcheck"]["test"][-1]
+    assert f'urlopen("http://127.0.0.1:{port}/healthz"' in check
+    compile(check, "healthcheck", "exec")
     assert f"EXPOSE {port}\n" in DOCKERFILE
 
 
