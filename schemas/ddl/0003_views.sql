@@ -30,7 +30,7 @@ FROM
         if(n > 0, min(p.min_ms), NULL) AS min_ms,
         if(n > 0, max(p.max_ms), NULL) AS max_ms,
         arrayMap(
-            i -> least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(i + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min_ms), max_ms),
+            i -> if(n = 0, NULL, least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(i + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min_ms), max_ms)),
             quantilesExactWeightedArray(0.5, 0.9, 0.95, 0.99, 0.999)(p.b, p.c)) AS ms
     FROM current_panes AS p
     GROUP BY service, stage, start
@@ -57,7 +57,7 @@ FROM
         if(n > 0, min(p.min_ms), NULL) AS min_ms,
         if(n > 0, max(p.max_ms), NULL) AS max_ms,
         arrayMap(
-            i -> least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(i + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min_ms), max_ms),
+            i -> if(n = 0, NULL, least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(i + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min_ms), max_ms)),
             quantilesExactWeightedArray(0.5, 0.9, 0.95, 0.99, 0.999)(p.b, p.c)) AS ms
     FROM current_panes AS p
     GROUP BY service, stage, cohort, start
@@ -103,7 +103,7 @@ FROM
         if(n > 0, min(p.min_ms), NULL) AS min_ms,
         if(n > 0, max(p.max_ms), NULL) AS max_ms,
         arrayMap(
-            i -> least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(i + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min_ms), max_ms),
+            i -> if(n = 0, NULL, least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(i + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min_ms), max_ms)),
             quantilesExactWeightedArray(0.5, 0.9, 0.95, 0.99, 0.999)(p.b, p.c)) AS ms
     FROM current_panes AS p
     WHERE p.service = {service:String}
@@ -114,7 +114,7 @@ FROM
 WHERE n > 0 OR requests > 0;
 
 -- end_to_end(window = 60): percentiles of all requests, a failure being slower than any success.
--- NULL: that percentile is a failure, and `failures_from` says from which percentile on they are.
+-- NULL: that percentile is a failure, and `failures_from_pct` says from which percentile on they are.
 CREATE OR REPLACE VIEW end_to_end AS
 SELECT
     service, start, requests, failed,
@@ -122,7 +122,7 @@ SELECT
         i -> if(i = 32767, NULL, least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(i + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min_ms), max_ms)),
         buckets) AS ms,
     ms[1] AS p50_ms, ms[2] AS p95_ms, ms[3] AS p99_ms,
-    if(failed > 0, 100 * (1 - failed / requests), NULL) AS failures_from
+    if(failed > 0, 100 * (1 - failed / requests), NULL) AS failures_from_pct
 FROM
 (
     SELECT

@@ -61,8 +61,10 @@ CREATE OR REPLACE VIEW stage_table AS
 SELECT
     l.stage AS stage, l.n AS n, l.mean_ms AS mean_ms, l.p50_ms AS p50_ms, l.p95_ms AS p95_ms,
     l.p99_ms AS p99_ms, l.max_ms AS max_ms,
-    t.mean_fast_ms AS mean_fast_ms, t.mean_slow_ms AS mean_slow_ms,
-    t.delta_ms AS delta_ms, t.tail_share_pct AS tail_share_pct
+    if(t.stage = '', NULL, t.mean_fast_ms) AS mean_fast_ms,
+    if(t.stage = '', NULL, t.mean_slow_ms) AS mean_slow_ms,
+    if(t.stage = '', NULL, t.delta_ms) AS delta_ms,
+    t.tail_share_pct AS tail_share_pct
 FROM latency_of(service = {service:String}, from = {from:String}, to = {to:String}) AS l
 LEFT JOIN tail(service = {service:String}, from = {from:String}, to = {to:String}) AS t
     ON l.stage = t.stage;
@@ -211,19 +213,19 @@ CREATE OR REPLACE VIEW cold_filtered AS
 WITH
     windows AS
     (
-        SELECT groupArray((toDateTime(at, 'UTC'), toDateTime(last, 'UTC') + toIntervalMinute({minutes:UInt32}))) AS cold
+        SELECT groupArray((at, last + toIntervalMinute({minutes:UInt32}))) AS cold
         FROM deploys FINAL
         WHERE service = {service:String}
             AND ({env:String} = '' OR env = {env:String})
             AND last >= parseDateTimeBestEffort({from:String}, 'UTC') - toIntervalMinute({minutes:UInt32})
             AND at < parseDateTimeBestEffort({to:String}, 'UTC')
     ),
-    panes_seen AS
+    seen AS
     (
         SELECT
-            p.requests AS requests, p.n AS n, p.min_ms AS min_ms, p.max_ms AS max_ms, p.b AS b, p.c AS c,
-            length(cold) AS deploys,
-            arrayExists(w -> p.pane < w.2 AND p.pane + toIntervalSecond(p.pane_s) > w.1, cold) AS is_cold
+            p.requests AS requests_of, p.n AS n_of, p.min_ms AS min_of, p.max_ms AS max_of,
+            p.b AS b, p.c AS c, length(cold) AS deploys_of,
+            NOT arrayExists(w -> p.pane < w.2 AND p.pane + toIntervalSecond(p.pane_s) > w.1, cold) AS warm
         FROM current_panes AS p
         CROSS JOIN windows
         WHERE p.stage = 'total'
@@ -232,13 +234,13 @@ WITH
             AND p.pane < parseDateTimeBestEffort({to:String}, 'UTC')
     )
 SELECT
-    any(deploys) AS deploys,
-    sum(requests) AS requests,
-    sumIf(requests, is_cold) AS excluded,
-    least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(quantileExactWeightedArray(0.99)(b, c) + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min(min_ms)), max(max_ms)) AS unfiltered_p99_ms,
+    any(deploys_of) AS deploys,
+    sum(requests_of) AS requests,
+    if(deploys > 0, sumIf(requests_of, NOT warm), NULL) AS excluded,
+    if(sum(n_of) > 0, least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(quantileExactWeightedArray(0.99)(b, c) + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min(min_of)), max(max_of)), NULL) AS unfiltered_p99_ms,
     if(
-        deploys > 0 AND sumIf(n, NOT is_cold) > 0,
-        least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(quantileExactWeightedArrayIf(0.99)(b, c, NOT is_cold) + 64832), 46), bitShiftLeft(toUInt64(1), 45))), minIf(min_ms, NOT is_cold)), maxIf(max_ms, NOT is_cold)),
+        deploys > 0 AND sumIf(n_of, warm) > 0,
+        least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(quantileExactWeightedArrayIf(0.99)(b, c, warm) + 64832), 46), bitShiftLeft(toUInt64(1), 45))), minIf(min_of, warm)), maxIf(max_of, warm)),
         NULL) AS filtered_p99_ms
-FROM panes_seen
+FROM seen
 HAVING requests > 0;

@@ -33,7 +33,7 @@ def _pane(table: pa.Table) -> StoredPane:
     stage = table["stage"].to_pylist()
     at = stage.index(HEADER)
     header = table.slice(at, 1)
-    version = _numbers(table, "version")
+    version = _values(_chunk(table, "version"))
     current = np.flatnonzero(version == version[at])
     rows = _Cells(header, table.take(current[current != at]))
     pane_ns = int(_numbers(header, "pane")[0]) * _SECOND_NS

@@ -72,9 +72,7 @@ class World:
         self.mark()
 
     def mark(self) -> None:
-        self.log.append(
-            protocol.Mark(SOURCE, self.owner.generation, self.owner.committed, T0_NS)
-        )
+        self.log.append(protocol.Mark(SOURCE, self.owner.generation, self.owner.committed, T0_NS))
 
     def send(self, length: int) -> None:
         if self.owner.sent == self.owner.committed < RECORDS:
@@ -115,9 +113,7 @@ class World:
                 store = self.stores.get(folded.service)
                 if store is None:
                     known = [pane for name, pane in self.database if name == folded.service]
-                    store = PaneStore(
-                        folded.service, pane_s=10, known_ns=max(known, default=None)
-                    )
+                    store = PaneStore(folded.service, pane_s=10, known_ns=max(known, default=None))
                     self.stores[folded.service] = store
                 missing = store.missing([folded])
                 store.load(

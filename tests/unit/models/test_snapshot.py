@@ -104,7 +104,7 @@ def test_one_bad_request_is_never_a_breach(summary_of: Build) -> None:
     assert got("p99").status is Verdict.INSUFFICIENT
 
 
-def test_no_requests_are_no_data(summary_of: Build) -> None:
+def test_no_requests_are_no_data() -> None:
     """An empty window has no percentile and says no_data, not ok."""
     rows = snapshot(Window(10, 10).total(), SloTarget(p99_ms=500))
     assert verdict(rows) is Verdict.NO_DATA
@@ -123,9 +123,7 @@ def test_a_few_failures_alone_are_no_measurement(summary_of: Build) -> None:
 
 
 @pytest.mark.parametrize(("over", "status"), [(10, Verdict.AT_RISK), (11, Verdict.BREACH)])
-def test_exact_counts_decide_within_a_bucket(
-    summary_of: Build, over: int, status: Verdict
-) -> None:
+def test_exact_counts_decide_within_a_bucket(summary_of: Build, over: int, status: Verdict) -> None:
     """499.9 and 500.1 ms share a bucket; exactly more than 1 % over 500 ms is a breach."""
     got = judge(summary_of, [499.9] * (1000 - over) + [500.1] * over, SloTarget(p99_ms=500))
     measured = got("p99").measured_ms
@@ -185,7 +183,8 @@ def test_rows_agree_with_sorted_requests(
                 assert row.measured_ms is None
             else:
                 assert row.measured_ms == pytest.approx(want, rel=1 / 128)
-                assert (row.measured_ms > slo_ms) is (want > slo_ms)
+                assert row.headroom_ms is not None
+                assert (row.headroom_ms < 0) is (want > slo_ms)
             if row.status in (Verdict.OK, Verdict.AT_RISK):
                 assert want <= slo_ms
             if row.status is Verdict.BREACH:

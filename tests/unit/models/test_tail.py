@@ -30,7 +30,8 @@ def test_stage_that_grows_is_the_driver(summary_of: Build) -> None:
     )
     assert got is not None
     assert got.driver is not None
-    assert (got.driver.stage, got.driver.delta_ms) == ("queue", pytest.approx(900))
+    assert got.driver.stage == "queue"
+    assert got.driver.delta_ms == pytest.approx(900)
     assert got.driver.tail_share_pct == pytest.approx(100)
     assert rows(got)["model"].delta_ms == pytest.approx(0)
     assert rows(got)["unattributed"].mean_fast_ms == pytest.approx(10)
@@ -52,7 +53,9 @@ def test_time_that_no_stage_covers_can_be_the_driver(summary_of: Build) -> None:
 
 def test_band_edges_take_a_fraction_of_a_bucket(summary_of: Build) -> None:
     """A band inside one bucket has the bucket's mean; one over two weighs them by rank."""
-    summary = summary_of([100.0] * 50 + [1_000.0] * 50, stages={"model": [40.0] * 50 + [600.0] * 50})
+    summary = summary_of(
+        [100.0] * 50 + [1_000.0] * 50, stages={"model": [40.0] * 50 + [600.0] * 50}
+    )
     inside, across = slow_fast(summary, ("p95", "p99")), slow_fast(summary, ("p46", "p55"))
     assert rows(inside)["model"].mean_slow_ms == pytest.approx(600)
     assert across is not None
@@ -63,7 +66,9 @@ def test_band_edges_take_a_fraction_of_a_bucket(summary_of: Build) -> None:
 def test_stage_missing_from_requests_adds_nothing_there(summary_of: Build) -> None:
     """A fetch in a tenth of the slow requests has a tenth of its mean, so that deltas add up."""
     fetch = [np.nan] * 99 + [500.0]
-    got = slow_fast(summary_of([100.0] * 90 + [600.0] * 10, stages={"fetch": fetch}), ("p91", "max"))
+    got = slow_fast(
+        summary_of([100.0] * 90 + [600.0] * 10, stages={"fetch": fetch}), ("p91", "max")
+    )
     assert rows(got)["fetch"].mean_slow_ms == pytest.approx(50)
 
 
