@@ -25,8 +25,9 @@ WINDOWS_S: Final = (60, 300, 3600)
 """Lengths of the rolling audits; a breach begins by the first."""
 
 RESET_S: Final = 20
-"""A breach ends by this shorter window where it has enough requests: a minute would remember a
-fault for a minute after its end (the "short window" of multi-window alerting)."""
+"""A breach ends by this shorter window, and none begins that this one denies, where it has enough
+requests: a minute would remember a fault for a minute after its end (the "short window" of
+multi-window alerting)."""
 
 
 UNJUDGED: Final = (None, Verdict.INSUFFICIENT, Verdict.NO_DATA)
@@ -84,8 +85,12 @@ class ServiceAudit:
         alerts = []
         for name, row in rows.items():
             state = self._breaches.get(name, BreachState())
-            if state.firing and recent[name].status not in UNJUDGED:
-                row = recent[name]
+            now = recent[name]
+            if now.status not in UNJUDGED:
+                if state.firing:
+                    row = now
+                elif now.status is not Verdict.BREACH:
+                    continue
             self._breaches[name], change = step(state, row, now_ns)
             if change is not None:
                 alerts.append(self._alert(change, total, WINDOWS_S[0]))
