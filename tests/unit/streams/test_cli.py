@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,8 +18,10 @@ import pytest
 from tailbudget.schemas.errors import BrokerError, ConfigError
 from tailbudget.schemas.kafka import RequestFormat
 from tailbudget.streams.cli import main
+from tailbudget.streams.cli.interrupt import until_interrupted
 from tailbudget.streams.cli.options import duration_s
-from tailbudget.streams.embedded import free_port
+from tailbudget.streams.embedded import EmbeddedBroker, free_port
+from tailbudget.streams.kafka import await_broker, client_config
 from tailbudget.streams.sources import FORMATS
 
 COMMANDS = ("up", "worker", "check", "migrate", "simulate", "replay", "sql")
@@ -198,6 +202,41 @@ def test_replay_refuses_before_it_connects(run: Run, tmp_path: Path) -> None:
     assert "cannot read the log" in run("replay", "none.jsonl")[2]
     status, _, err = run("replay", str(log), "--format", "aiperf")
     assert (status, "no request topic takes the format 'aiperf'" in err) == (2, True)
+
+
+def test_an_interrupt_ends_long_work() -> None:
+    """The first signal ends the wait for good; the second is no longer ours."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(number)
+        wait = until_interrupted()
+        try:
+            assert wait(0.0) is False
+            signal.raise_signal(number)
+            assert wait(60.0) is True
+            assert wait(60.0) is True
+            assert signal.getsignal(number) == signal.SIG_DFL
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(number, before)
+
+
+def test_simulate_says_what_it_published(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The topics are made as the worker wants them, and the count at the end is what is there."""
+    with EmbeddedBroker(log_path=tmp_path / "broker.log") as broker:
+        monkeypatch.setenv("TAILBUDGET_KAFKA__BOOTSTRAP", broker.bootstrap)
+        monkeypatch.setenv("TAILBUDGET_KAFKA__PARTITIONS", "2")
+        status, out, err = run("simulate", "--for", "1s", "--rate", "50")
+        assert (status, err) == (0, "")
+        published = re.search(r"published ([\d,]+) records and 0 deploy events", out)
+        assert published
+        assert int(published[1]) > 0
+        present = await_broker(client_config(broker.bootstrap))
+        assert set(present.values()) == {2}
+        assert {"tailbudget.requests", "tailbudget.panes", "tailbudget.dead-letters"} <= set(
+            present
+        )
 
 
 def test_the_formats_of_the_settings_are_those_that_decode() -> None:
