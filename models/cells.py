@@ -43,7 +43,7 @@ def count_cells(keys: NDArray[np.int64], weights: NDArray[np.int64] | None, cell
     slots += keys & ((1 << _PAGE) - 1)
     # Weighted counts pass through float64: whole numbers, exact below 2^53.
     dense = np.bincount(slots, weights, len(pages) << _PAGE)
-    at = np.flatnonzero(dense)
+    at = np.flatnonzero(dense != 0)  # much faster than on the counts themselves
     found = (pages[at >> _PAGE] << _PAGE) | (at & ((1 << _PAGE) - 1))
     cell = found // BUCKETS
     return Cells(

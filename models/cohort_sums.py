@@ -99,11 +99,11 @@ def _entries(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the keys and values that some groups add to the table, each key once."""
     stages = len(summary.stages)
-    row_of_group = np.full(len(summary.cohorts), -1, np.int64)
-    row_of_group[at] = row
-    mine = np.flatnonzero(summary.cell % stages == summary.stages.index(TOTAL))
-    cell_row = row_of_group[summary.cell[mine] // stages]
-    mine, cell_row = mine[cell_row >= 0], cell_row[cell_row >= 0]
+    row_of_cell = np.full(len(summary.cohorts) * stages, -1, np.int64)
+    row_of_cell[at * stages + summary.stages.index(TOTAL)] = row
+    cell_row = row_of_cell[summary.cell]
+    mine = np.flatnonzero(cell_row >= 0)
+    cell_row = cell_row[mine]
     bad = summary.failed[at] > 0
     key = (
         cell_row * _WIDTH + summary.bucket[mine],

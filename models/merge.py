@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tailbudget.models.align import align
 from tailbudget.models.cells import count_cells
@@ -24,6 +23,10 @@ from tailbudget.models.sample import SAMPLE_SIZE, Rows, choose
 from tailbudget.models.sketch import BUCKETS
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.summary import Moments, Profile, Sample, Summary
+
+_PLAIN = (
+    "pane_ns", "requests", "failed", "over", "n", "sum_ns", "min_ms", "max_ms", "bucket", "count",
+)  # fmt: skip
 
 Ledger = Mapping[tuple[int, str], int]
 
@@ -48,11 +51,9 @@ def merge(parts: Sequence[Summary], *, sample_size: int = SAMPLE_SIZE) -> Summar
         raise ValueError(f"cannot merge summaries of several services: {', '.join(services)}")
     aligned = align(parts)
     number: dict[Cohort, int] = {}
-    for cohort in chain.from_iterable(part.cohorts for part in aligned):
-        number.setdefault(cohort, len(number))
-    cohort = [number[c] for c in chain.from_iterable(part.cohorts for part in aligned)]
     loose = _concatenate(aligned)
-    groups = number_groups(loose.pane_ns, np.array(cohort, np.int64), tuple(number))
+    of = [number.setdefault(cohort, len(number)) for cohort in loose.cohorts]
+    groups = number_groups(loose.pane_ns, np.array(of, np.int64), tuple(number))
     return regroup(loose, groups, sample_size=sample_size)
 
 
@@ -97,16 +98,18 @@ def _regroup_sample(sample: Sample, groups: Groups, size: int) -> Sample:
     tau = np.full(len(groups), np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(tau, groups.of, sample.tau)
     of = groups.of[sample.group]
-    ties = (sample.ts_ns, *sample.values.T)
-    choice = choose(Rows(len(groups), of, sample.hash, sample.values[:, 0], ties), tau, size)
+    ranked = order(of, len(groups))
+    of, hashes, ts_ns = of[ranked], sample.hash[ranked], sample.ts_ns[ranked]
+    values = sample.values[ranked]
+    choice = choose(Rows(len(groups), of, hashes, values[:, 0], (ts_ns, *values.T)), tau, size)
     return Sample(
         tau=choice.tau,
         group=of[choice.at].astype(np.int32),
-        hash=sample.hash[choice.at],
-        ids=tuple(map(sample.ids.__getitem__, choice.at.tolist())),
-        ts_ns=sample.ts_ns[choice.at],
+        hash=hashes[choice.at],
+        ids=tuple(map(sample.ids.__getitem__, ranked[choice.at].tolist())),
+        ts_ns=ts_ns[choice.at],
         slowest=choice.slowest,
-        values=sample.values[choice.at],
+        values=values[choice.at],
     )
 
 
@@ -116,21 +119,9 @@ def _concatenate(parts: Sequence[Summary]) -> Summary:
         return parts[0]
     first = parts[0]
     stages = len(first.stages)
-    offsets = np.cumsum([0] + [len(part.pane_ns) for part in parts[:-1]])
-    joined = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in (
-            "pane_ns",
-            "requests",
-            "failed",
-            "over",
-            "n",
-            "sum_ns",
-            "min_ms",
-            "max_ms",
-            "bucket",
-            "count",
-        )  # fmt: skip
+    offsets = list(accumulate((len(part.pane_ns) for part in parts[:-1]), initial=0))
+    joined: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in _PLAIN
     }
     cell = [part.cell + offset * stages for part, offset in zip(parts, offsets, strict=True)]
     ledger: dict[tuple[int, str], int] = {}
@@ -149,7 +140,7 @@ def _concatenate(parts: Sequence[Summary]) -> Summary:
     )
 
 
-def _rows(kind: type[Any], parts: Sequence[Any], offsets: NDArray[np.int64]) -> Any:
+def _rows(kind: type[Any], parts: Sequence[Any], offsets: list[int]) -> Any:
     """Concatenate each field of the parts, moving the indices of groups."""
     joined: dict[str, Any] = {}
     for field in fields(kind):

@@ -1,38 +1,39 @@
 """Co-moments of covariates and stages, from which any least-squares fit can be had later.
 
-Rows are centred on their group's mean before they are multiplied, and the remainder is corrected
+Rows are centred near their group's mean before they are multiplied, and the remainder is corrected
 for the rows that a pair has in common (only rows where both are present count), so that nothing is
-lost to cancellation. Presence is a 0/1 vector; complete columns share one, which keeps the usual
-case, nothing missing, at one product for a pair.
+lost to cancellation. Presence is a 0/1 column beside the deviations; complete columns share one.
+All sums that a pair needs are then entries of one matrix product a group.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.blocks import Blocks, blocks_of
 from tailbudget.schemas.summary import Moments
 
 _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
-    """Columns of one side of the pairs, centred on the means of their groups.
+class _Columns:
+    """Values in blocks [k, B, width], with what is needed to leave missing ones out.
 
     Attributes:
-        masks: [m, n] distinct presence vectors, 1 or 0.
-        mask: [k] the presence vector of each column.
-        reference: [k, g] what was subtracted.
-        deviation: [k, n] value minus reference, 0 where missing.
+        masks: [m, B, width] distinct presence columns, 1 or 0; the first is all 1.
+        mask: [k] the presence column of each column.
+        values: finite, where missing too.
+        reference: [k, G] something near the mean of each group.
     """
 
     masks: _Floats
     mask: NDArray[np.intp]
+    values: _Floats
     reference: _Floats
-    deviation: _Floats
 
 
 def empty_moments(groups: int, covariates: int, stages: int) -> Moments:
@@ -53,131 +54,139 @@ def empty_moments(groups: int, covariates: int, stages: int) -> Moments:
 
 
 def moments_of_rows(
-    x: _Floats, y: _Floats, starts: NDArray[np.intp], weight: _Floats | None
+    x: _Floats,
+    y: _Floats,
+    starts: NDArray[np.intp],
+    weight: NDArray[np.int64] | None,
+    stages: NDArray[np.intp],
 ) -> Moments:
     """Return the moments of rows that stand group by group.
 
     Args:
         x: [C, n] covariates, NaN where missing; C > 0.
-        y: [S, n] stages, NaN where missing.
+        y: [k, n] stages, NaN where missing.
         starts: [G] first row of each group; no group is empty.
         weight: [n] or None for 1 each.
+        stages: [k] index of each stage in the result, the first 0 and the last S - 1.
     """
-    left, right = _side(x, starts, weight), _side(y, starts, weight)
-    squares = _squares(x, left, starts, weight)
-    n, mean, product = _pairs(left, right, starts, weight, squares)
-    log_n, log_mean, log_product = _pairs(
-        _side(_log(x), starts, weight), _side(_log(y), starts, weight), starts, weight
+    blocks = blocks_of(starts, x.shape[1], weight)
+    left, right = _columns(blocks, x), _columns(blocks, y)
+    log_left, log_right = _logarithms(left), _logarithms(right)
+    squares = replace(
+        left, values=left.values * left.values, reference=left.reference * left.reference
     )
-    pair_n, pair_mean, pair_product = _pairs(left, left, starts, weight)
+    covariates = np.arange(len(x))
     return Moments(
-        np.rint(n).astype(np.int64), mean, product,
-        np.rint(log_n).astype(np.int64), log_mean, log_product,
-        np.rint(pair_n).astype(np.int64), pair_mean, pair_product,
-    )  # fmt: skip
+        *_pairs(blocks, [left, squares], right, stages),
+        *_pairs(blocks, [log_left], log_right, stages),
+        *_pairs(blocks, [left], left, covariates),
+    )
 
 
-def _log(values: _Floats) -> _Floats:
-    positive = values > 0
-    if positive.all():
-        return np.log(values)
-    return np.where(positive, np.log(np.where(positive, values, 1.0)), np.nan)
+def _columns(blocks: Blocks, columns: _Floats) -> _Columns:
+    partial = np.flatnonzero(np.isnan(columns.sum(axis=1)))
+    present = ~np.isnan(columns[partial])
+    filled = columns
+    if len(partial):
+        filled = columns.copy()
+        filled[partial] = np.where(present, columns[partial], 0.0)
+    sums = np.add.reduceat(filled, blocks.first_rows, axis=1)
+    n = np.tile(np.diff(blocks.first_rows, append=columns.shape[1]), (len(columns), 1))
+    n[partial] = np.add.reduceat(present, blocks.first_rows, axis=1, dtype=np.int64)
+    reference = sums / np.maximum(n, 1)
+    return _masked(blocks.gather(filled), partial, blocks.gather(present), reference)
 
 
-def _side(values: _Floats, starts: NDArray[np.intp], weight: _Floats | None) -> _Side:
-    """Centre columns [k, n] on the weighted means of their groups."""
-    present = ~np.isnan(values)
-    complete = present.all(axis=1)
-    partial = np.flatnonzero(~complete)
-    masks = np.ones((1 + len(partial), values.shape[1]))
-    masks[1:] = present[partial]
+def _masked(
+    values: _Floats, partial: NDArray[np.intp], present: NDArray[np.generic], reference: _Floats
+) -> _Columns:
     mask = np.zeros(len(values), np.intp)
     mask[partial] = np.arange(1, 1 + len(partial))
-    filled = values if complete.all() else np.where(present, values, 0.0)
-    reference = _means(filled, masks, mask, starts, weight)
-    deviation = filled - _spread(reference, starts, values.shape[1])
-    deviation[partial] *= masks[1:]
-    return _Side(masks, mask, reference, deviation)
+    masks = np.ones((1 + len(partial), *values.shape[1:]))
+    masks[1:] = present
+    return _Columns(masks, mask, values, reference)
 
 
-def _squares(x: _Floats, left: _Side, starts: NDArray[np.intp], weight: _Floats | None) -> _Side:
-    """Return the side of x², which is present where x is."""
-    filled = np.where(np.isnan(x), 0.0, x) if len(left.masks) > 1 else x
-    squares = filled * filled
-    reference = _means(squares, left.masks, left.mask, starts, weight)
-    deviation = squares - _spread(reference, starts, x.shape[1])
-    if len(left.masks) > 1:
-        deviation *= left.masks[left.mask]
-    return _Side(left.masks, left.mask, reference, deviation)
+def _logarithms(columns: _Columns) -> _Columns:
+    """Return the logarithms, missing where the value is, or is not positive."""
+    positive = columns.values > 0
+    reference = np.log(np.maximum(columns.reference, np.finfo(np.float64).tiny))
+    if positive.all():
+        return replace(columns, values=np.log(columns.values), reference=reference)
+    logs = np.log(np.where(positive, columns.values, 1.0))
+    partial = np.flatnonzero((columns.mask > 0) | ~positive.all(axis=(1, 2)))
+    present = positive[partial] & (columns.masks[columns.mask[partial]] > 0)
+    return _masked(logs, partial, present, reference)
 
 
-def _means(
-    filled: _Floats,
-    masks: _Floats,
-    mask: NDArray[np.intp],
-    starts: NDArray[np.intp],
-    weight: _Floats | None,
-) -> _Floats:
-    sums = np.add.reduceat(filled if weight is None else filled * weight, starts, axis=1)
-    n = np.add.reduceat(masks if weight is None else masks * weight, starts, axis=1)
-    means: _Floats = sums / np.maximum(n, 1.0)[mask]
-    return means
+def _deviations(blocks: Blocks, columns: _Columns, out: _Floats) -> None:
+    blocks.centre(columns.values, columns.reference, out)
+    for column, mask in enumerate(columns.mask.tolist()):
+        if mask:
+            out[column] *= columns.masks[mask]
 
 
-def _spread(per_group: _Floats, starts: NDArray[np.intp], n: int) -> _Floats:
-    return np.repeat(per_group, np.diff(starts, append=n), axis=1)
+def _lefts(blocks: Blocks, variables: list[_Columns]) -> _Floats:
+    """Return presence, deviations and their products with each other, all weighted."""
+    k, masks = len(variables[0].mask), len(variables[0].masks)
+    v = len(variables)
+    result = np.empty((masks + k * (v + v * (v + 1) // 2), *blocks.rows.shape))
+    result[:masks] = variables[0].masks
+    parts = [result[masks + k * i : masks + k * (i + 1)] for i in range(v + v * (v + 1) // 2)]
+    for columns, part in zip(variables, parts, strict=False):
+        _deviations(blocks, columns, part)
+    for part, (i, j) in zip(parts[v:], _among(v), strict=True):
+        np.multiply(parts[i], parts[j], out=part)
+    result *= blocks.weight
+    return result
+
+
+def _rights(blocks: Blocks, columns: _Columns) -> _Floats:
+    """Return presence, deviations and their squares."""
+    k, masks = len(columns.mask), len(columns.masks)
+    result = np.empty((masks + 2 * k, *blocks.rows.shape))
+    result[:masks] = columns.masks
+    deviations = result[masks : masks + k]
+    _deviations(blocks, columns, deviations)
+    np.multiply(deviations, deviations, out=result[masks + k :])
+    return result
+
+
+def _among(variables: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(variables) for j in range(i, variables)]
 
 
 def _pairs(
-    left: _Side,
-    right: _Side,
-    starts: NDArray[np.intp],
-    weight: _Floats | None,
-    squares: _Side | None = None,
-) -> tuple[_Floats, _Floats, _Floats]:
-    """Return n [G, k, l], means [G, k, l, 2 or 3] and centred products [G, k, l, 3 or 6].
+    blocks: Blocks, variables: list[_Columns], right: _Columns, at: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], _Floats, _Floats]:
+    """Return n [G, k, L], means [G, k, L, v + 1] and centred products of left and right columns.
 
-    The order is x, y and xx, xy, yy; with squares x, x², y and xx, xx², x²x², xy, x²y, yy.
+    `variables` are the columns of the left and functions of them (x, x²), present where they are.
+    The products are of the variables with each other, with y, and of y with itself. Column j of
+    the right stands at at[j] of the result.
     """
-    weighted = left.masks if weight is None else left.masks * weight
-    xs = [left] if squares is None else [left, squares]
-    deviations = [side.deviation for side in xs]
-    scaled = deviations if weight is None else [deviation * weight for deviation in deviations]
+    left, v, k, wide = variables[0], len(variables), len(variables[0].mask), len(right.mask)
+    sums = blocks.products(_lefts(blocks, variables), _rights(blocks, right))
+    at_y = [right.mask, *(len(right.masks) + wide * i + np.arange(wide) for i in range(2))]
 
-    n = _cross(weighted, right.masks, starts)[left.mask][:, right.mask]
+    def entries(i: int, j: int) -> _Floats:
+        at_x = len(left.masks) + k * (i - 1) + np.arange(k) if i else left.mask
+        return sums[:, at_x[:, None], at_y[j]]
+
+    n, y_sum, y_square = (entries(0, j) for j in range(3))
     inverse = 1.0 / np.maximum(n, 1.0)
-    y_sum = _cross(weighted, right.deviation, starts)[left.mask]
-    y_square = _cross(weighted, right.deviation * right.deviation, starts)[left.mask]
-    x_sums = [_cross(x, right.masks, starts)[:, right.mask] for x in scaled]
-
-    present = n > 0
-    references = [side.reference[:, None, :] for side in xs] + [right.reference[None, :, :]]
-    sums = [*x_sums, y_sum]
-    means = [
-        np.where(present, reference + total * inverse, 0.0)
-        for reference, total in zip(references, sums, strict=True)
-    ]
-    products = []
-    for i, first in enumerate(scaled):
-        for j in range(i, len(xs)):
-            raw = _cross(first * deviations[j], right.masks, starts)[:, right.mask]
-            products.append(raw - x_sums[i] * x_sums[j] * inverse)
-    products += [
-        _cross(x, right.deviation, starts) - x_sum * y_sum * inverse
-        for x, x_sum in zip(scaled, x_sums, strict=True)
-    ]
-    products.append(y_square - y_sum * y_sum * inverse)
-    return n.transpose(2, 0, 1), _by_group(means), _by_group(products)
-
-
-def _cross(left: _Floats, right: _Floats, starts: NDArray[np.intp]) -> _Floats:
-    """Return the sums of left[i] * right[j] by group: [len(left), len(right), G]."""
-    sums = np.empty((len(left), len(right), len(starts)))
-    for row, out in zip(left, sums, strict=True):
-        np.add.reduceat(right * row, starts, axis=1, out=out)
-    return sums
-
-
-def _by_group(columns: list[_Floats]) -> _Floats:
-    """Turn parts [k, l, G] into [G, k, l, parts]."""
-    return np.ascontiguousarray(np.stack(columns).transpose(3, 1, 2, 0))
+    x_sums = [entries(1 + i, 0) for i in range(v)]
+    shape = (len(sums), k, int(at[-1]) + 1)
+    counts = np.zeros(shape, np.int64)
+    counts[:, :, at] = np.rint(n)
+    means = np.zeros((*shape, v + 1))
+    references = [x.reference.T[:, :, None] for x in variables] + [right.reference.T[:, None, :]]
+    for i, (reference, total) in enumerate(zip(references, [*x_sums, y_sum], strict=True)):
+        means[:, :, at, i] = np.where(n > 0, reference + total * inverse, 0.0)
+    products = np.zeros((*shape, len(_among(v + 1))))
+    for p, (i, j) in enumerate(_among(v)):
+        products[:, :, at, p] = entries(1 + v + p, 0) - x_sums[i] * x_sums[j] * inverse
+    for i in range(v):
+        products[:, :, at, i - v - 1] = entries(1 + i, 1) - x_sums[i] * y_sum * inverse
+    products[:, :, at, -1] = y_square - y_sum * y_sum * inverse
+    return counts, means, products

@@ -17,7 +17,7 @@ COARSE: Final = BUCKETS >> COARSE_SHIFT
 """Coarse buckets of the tail profile: 8 an octave."""
 
 NS_PER_MS: Final = 1e6
-_MOST_MS = 2.0**52 / NS_PER_MS  # 52 days; beyond it nanoseconds would not add up in 64 bits
+_MOST_NS: Final = 2.0**52  # 52 days; much beyond it sums would not fit into 64 bits
 _OVERLAP_SHARE = 1.001
 _OVERLAP_MS = 0.001
 
@@ -72,12 +72,12 @@ def successes(
     np.take(columns.total_ms, at, out=ms[0])
     ms[1] = 0.0
     np.take(columns.stage_ms, at, axis=1, out=ms[2:])
-    complete = ~np.isnan(ms).any(axis=1)
+    ms[1] = 0.0
+    complete = ~np.isnan(ms.sum(axis=1))
     ns = nanoseconds(ms, complete)
     covered = ns[2:].sum(axis=0)
     np.maximum(ns[0] - covered, 0, out=ns[1])
     np.divide(ns[1], NS_PER_MS, out=ms[1])
-    complete[1] = True
     of = keys // COARSE
     return Successes(
         at=at,
@@ -100,5 +100,6 @@ def nanoseconds(
     scaled = ms * NS_PER_MS
     if complete is None or not complete.all():
         np.nan_to_num(scaled, copy=False)
-    np.clip(scaled, -_MOST_MS * NS_PER_MS, _MOST_MS * NS_PER_MS, out=scaled)
+    if scaled.size and scaled.max() > _MOST_NS:
+        np.minimum(scaled, _MOST_NS, out=scaled)
     return np.rint(scaled, out=scaled).astype(np.int64)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.order import order
+from tailbudget.models.order import order, run_starts
 
 SAMPLE_SIZE: Final = 16
 SLOWEST: Final = 2
@@ -27,7 +27,7 @@ class Rows:
 
     Attributes:
         groups: how many groups there are.
-        group: [n] which one each is in.
+        group: [n] which one each is in, ascending.
         hash: [n] hash of the request id.
         total_ms: [n] latency.
         ties: further columns [n] that tell records of one hash and latency apart.
@@ -59,20 +59,19 @@ def choose(rows: Rows, tau: NDArray[np.uint64], size: int) -> Choice:
     """Choose the sample and the slowest of each group.
 
     Args:
-        rows: records, in any order.
+        rows: records to choose from.
         tau: [groups] threshold below which the rows are complete.
         size: most records to keep of a group, beside the slowest.
     """
     low, tau = _bottom(rows, tau, size)
-    slow = _slow(rows)
-    both = np.concatenate([low, slow])
-    flags = np.zeros(len(both), np.bool_)
-    flags[len(low) :] = True
-    ranked = _ranked(rows, both)
-    starts = pair_starts(rows.group[both[ranked]], rows.hash[both[ranked]])
-    if not len(starts):
-        return Choice(both, flags, tau)
-    return Choice(both[ranked][starts], np.logical_or.reduceat(flags[ranked], starts), tau)
+    slowest = np.zeros(len(rows.group), np.bool_)
+    slowest[_slow(rows)] = True
+    kept = slowest.copy()
+    kept[low] = True
+    at = _ranked(rows, np.flatnonzero(kept))
+    starts = pair_starts(rows.group[at], rows.hash[at])
+    flags = np.logical_or.reduceat(slowest[at], starts) if len(at) else slowest[:0]
+    return Choice(at[starts], flags, tau)
 
 
 def _bottom(
@@ -116,30 +115,34 @@ def _below(
 
 def _slow(rows: Rows) -> NDArray[np.intp]:
     """Return the rows of the slowest hashes of each group; the smaller hash wins a tie."""
+    starts = run_starts(rows.group)
+    if not len(starts):
+        return np.zeros(0, np.intp)
+    sizes = np.diff(starts, append=len(rows.group))
     total = rows.total_ms.copy()
     found = []
     for _ in range(SLOWEST):
-        most = np.full(rows.groups, -np.inf)
-        np.maximum.at(most, rows.group, total)
-        at = np.flatnonzero((total == most[rows.group]) & (total > -np.inf))
-        least = np.full(rows.groups, NO_LIMIT)
-        np.minimum.at(least, rows.group[at], rows.hash[at])
-        found.append(at[rows.hash[at] == least[rows.group[at]]])
-        chosen = np.zeros(rows.groups, np.bool_)
-        chosen[rows.group[at]] = True
-        total[(rows.hash == least[rows.group]) & chosen[rows.group]] = -np.inf
+        most = np.maximum.reduceat(total, starts)
+        most[most == -np.inf] = np.nan  # equal to nothing
+        at = np.flatnonzero(total == np.repeat(most, sizes))
+        at = at[np.argsort(rows.hash[at])]
+        at = at[order(rows.group[at], rows.groups)]
+        first = at[run_starts(rows.group[at])]
+        winner = np.zeros(rows.groups, np.uint64)
+        winner[rows.group[first]] = rows.hash[first]
+        found.append(at[rows.hash[at] == winner[rows.group[at]]])
+        total[rows.hash == winner[rows.group]] = -np.inf
     return np.concatenate(found)
 
 
 def _ranked(rows: Rows, at: NDArray[np.intp]) -> NDArray[np.intp]:
     """Order rows by group and hash; of one hash the slowest first, then by the other columns."""
-    ranked = np.argsort(rows.hash[at])
-    ranked = ranked[order(rows.group[at[ranked]], rows.groups)]
-    starts = pair_starts(rows.group[at[ranked]], rows.hash[at[ranked]])
-    if len(starts) == len(at):
+    ranked = at[np.argsort(rows.hash[at])]
+    ranked = ranked[order(rows.group[ranked], rows.groups)]
+    if len(pair_starts(rows.group[ranked], rows.hash[ranked])) == len(at):
         return ranked
     ties = tuple(column[at] for column in reversed(rows.ties))
-    return np.lexsort((*ties, -rows.total_ms[at], rows.hash[at], rows.group[at]))
+    return at[np.lexsort((*ties, -rows.total_ms[at], rows.hash[at], rows.group[at]))]
 
 
 def pair_starts(first: NDArray[np.generic], second: NDArray[np.generic]) -> NDArray[np.intp]:

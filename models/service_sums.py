@@ -125,15 +125,18 @@ class ServiceSums:
         self, summary: Summary, groups: slice, rows: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Return what some groups of a summary add to the table."""
-        table = np.zeros_like(self._running.table)
+        size = self._running.table.size
         stages = len(summary.stages)
         cells = slice(*np.searchsorted(summary.cell, [groups.start * stages, groups.stop * stages]))
-        row = rows[summary.cell[cells] % stages]
-        np.add.at(table.reshape(-1), row * _WIDTH + summary.bucket[cells], summary.count[cells])
+        key = (rows * _WIDTH)[summary.cell[cells] % stages] + summary.bucket[cells]
+        # Counts pass through float64: whole numbers, exact below 2^53.
+        table = np.bincount(key, summary.count[cells], size).astype(np.int64)
         profile = _profile_rows(summary, groups)
         column = BUCKETS + summary.profile.bucket[profile].astype(np.int64)
-        np.add.at(table[0], column, summary.profile.n[profile])
-        np.add.at(table, (rows[:, None], column), summary.profile.stage_ns[profile].T)
+        np.add.at(table, column, summary.profile.n[profile])
+        key = (column[:, None] + rows * _WIDTH).reshape(-1)
+        np.add.at(table, key, summary.profile.stage_ns[profile].reshape(-1))
+        table = table.reshape(-1, _WIDTH)
         table[0, _N] = summary.requests[groups].sum()
         table[0, _SUM] = summary.failed[groups].sum()
         table[rows, _N] = summary.n[groups].sum(axis=0)

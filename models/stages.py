@@ -69,19 +69,26 @@ def add_up(values: Iterable[Values], groups: int, stages: int) -> StageSums:
         cells=Cells(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.int64)),
         clamped=np.zeros(groups, np.int64),
     )
-    keys, weights = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    weighted = False
+    keys, weights = [np.zeros(0, np.int64)], []
     for column in values:
         if not len(column.ms):
             continue
         _add(sums, column)
-        keys.append((column.group * stages + column.stage) * BUCKETS + bucket_index(column.ms))
-        weighted = column.weight is not None
+        keys.append(_keys(column, stages))
         if column.weight is not None:
             weights.append(column.weight)
-    every = np.concatenate(weights) if weighted else None
+    every = np.concatenate(weights) if weights else None
     cells = count_cells(np.concatenate(keys), every, groups * stages)
     return replace(sums, cells=cells)
+
+
+def _keys(values: Values, stages: int) -> NDArray[np.int64]:
+    keys = bucket_index(values.ms)
+    keys += np.repeat(
+        (values.group[values.starts] * stages + values.stage) * BUCKETS,
+        np.diff(values.starts, append=len(values.ms)),
+    )
+    return keys
 
 
 def _add(sums: StageSums, values: Values) -> None:

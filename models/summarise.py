@@ -7,6 +7,7 @@ put in the order (group, latency) once, and every sum is then a sum over neighbo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
@@ -141,15 +142,12 @@ def _moments(rows: Successes, groups: int) -> Moments:
     if not covariates or not len(rows.at):
         return result
     starts = run_starts(rows.group)
-    weight = None if rows.weight is None else rows.weight.astype(np.float64)
-    found = moments_of_rows(rows.covariate, rows.ms, starts, weight)
-    present = rows.group[starts][:, None, None]
-    covariate = np.arange(covariates)[None, :, None]
-    pairs = (present, covariate, np.array(_stage_numbers(rows))[None, None, :])
-    for name in ("n", "mean", "product", "log_n", "log_mean", "log_product"):
-        getattr(result, name)[pairs] = getattr(found, name)
-    for name in ("pair_n", "pair_mean", "pair_product"):
-        getattr(result, name)[rows.group[starts]] = getattr(found, name)
+    numbers = np.array(_stage_numbers(rows), np.intp)
+    found = moments_of_rows(rows.covariate, rows.ms, starts, rows.weight, numbers)
+    if len(starts) == groups:
+        return found
+    for field in fields(Moments):
+        getattr(result, field.name)[rows.group[starts]] = getattr(found, field.name)
     return result
 
 
@@ -165,11 +163,18 @@ def _sample(columns: Columns, rows: Successes, groups: int, size: int) -> Sample
         tau=choice.tau,
         group=rows.group[choice.at].astype(np.int32),
         hash=hashes[choice.at],
-        ids=tuple(columns.ids[i][:_ID_LETTERS] for i in rows.at[choice.at].tolist()),
+        ids=_ids(columns.ids, rows.at[choice.at].tolist()),
         ts_ns=ts_ns[choice.at],
         slowest=choice.slowest,
         values=np.ascontiguousarray(values.T),
     )
+
+
+def _ids(ids: Sequence[str], at: list[int]) -> tuple[str, ...]:
+    """Look up request ids, all at once where they are kept in a column that can."""
+    gather = getattr(ids, "gather", None)
+    found = map(ids.__getitem__, at) if gather is None else gather(at)
+    return tuple(text[:_ID_LETTERS] for text in found)
 
 
 def _ledger(

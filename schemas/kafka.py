@@ -12,6 +12,9 @@ from tailbudget.schemas.settings_base import Group, Name, refuse
 OWN_TOPICS: Final = ("panes", "deploys", "alerts", "dead-letters", "signals")
 """The topics that we write ourselves, without their prefix."""
 
+RequestFormat = Literal["native", "aiperf"]
+"""The formats that `streams.sources` decodes."""
+
 
 class RequestTopic(Group):
     """One topic that request records arrive on."""
@@ -20,9 +23,7 @@ class RequestTopic(Group):
     service: Annotated[str, Field(min_length=1)] | None = Field(
         default=None, description="service of records that name none themselves"
     )
-    format: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")] = Field(
-        default="native", description="decoder of the messages: native, or one of `streams.sources`"
-    )
+    format: RequestFormat = Field(default="native", description="format of the messages")
 
 
 class KafkaSettings(Group):

@@ -46,15 +46,14 @@ class Writer:
         self._parts += [_LENGTH.pack(len(text)), text]
 
     def integers(self, values: NDArray[np.integer[Any]]) -> None:
-        """Write whole numbers of at most 64 bits; signed ones may span at most 63."""
+        """Write whole numbers of at most 64 bits."""
         flat = values.ravel()
         base = int(flat.min()) if len(flat) else 0
-        signed = flat.dtype.kind == "i"
-        if not signed and base >= 1 << 63:
-            base = 0
-        offsets = (
-            (flat.astype(np.int64) - base).view(np.uint64) if signed else flat - np.uint64(base)
-        )
+        if base >= 1 << 63:
+            base = 0  # the field is signed
+        # Differences wrap around 64 bits, and wrap back when they are read.
+        offsets: NDArray[np.uint64] = flat.astype(np.int64).view(np.uint64)
+        offsets = offsets - np.array(base, np.int64).view(np.uint64)
         divisor = _divisor(offsets)
         if divisor > 1:
             offsets = offsets // np.uint64(divisor)
@@ -94,7 +93,7 @@ class Reader:
     Every method raises WireError when the bytes are not what was asked for.
     """
 
-    def __init__(self, body: bytes | memoryview) -> None:
+    def __init__(self, body: bytes | bytearray) -> None:
         self._body = memoryview(body)
         self._at = 0
 
@@ -178,23 +177,23 @@ def _decimal(values: NDArray[np.float64], digits: int) -> NDArray[np.int64] | No
     scale = 10.0**digits
     finite = np.isfinite(values)
     numbers = values if finite.all() else np.where(finite, values, 0.0)
-    if not _exact(numbers[:_PROBE], scale):
+    if _whole(numbers[:_PROBE], scale) is None:
         return None
-    if not _exact(numbers, scale):
-        return None
-    result = np.rint(numbers * scale).astype(np.int64)
-    if numbers is not values:
-        result[np.isnan(values)] = _LEAST
-        result[values == np.inf] = _LEAST + 1
-        result[values == -np.inf] = _LEAST + 2
-    return result
+    whole = _whole(numbers, scale)
+    if whole is not None and numbers is not values:
+        whole[np.isnan(values)] = _LEAST
+        whole[values == np.inf] = _LEAST + 1
+        whole[values == -np.inf] = _LEAST + 2
+    return whole
 
 
-def _exact(numbers: NDArray[np.float64], scale: float) -> bool:
+def _whole(numbers: NDArray[np.float64], scale: float) -> NDArray[np.int64] | None:
     if len(numbers) and np.abs(numbers).max() >= _EXACT / scale:
-        return False
-    restored = np.rint(numbers * scale) / scale
-    return np.array_equal(restored.view(np.int64), numbers.view(np.int64))
+        return None
+    whole = np.rint(numbers * scale).astype(np.int64)
+    # Bits are compared, for -0.0 equals 0.
+    exact = np.array_equal((whole / scale).view(np.int64), numbers.view(np.int64))
+    return whole if exact else None
 
 
 def _divisor(offsets: NDArray[np.uint64]) -> int:

@@ -115,7 +115,9 @@ def describe(
 
 def dotted(key: Key) -> str:
     """Return a path as text, such as ``kafka.requests[0].topic``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key)
+    text = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part or repr(part)}" for part in key
+    )
     return text.removeprefix(".") or "(top level)"
 
 

@@ -7,6 +7,7 @@ is a list of names followed by packed arrays in the order of `_write` (see `pack
 from __future__ import annotations
 
 import struct
+from math import prod
 from typing import Any, Final
 from zlib import crc32
 
@@ -158,7 +159,8 @@ def _write_moments(writer: Writer, moments: Moments) -> None:
         writer.integers(counts.transpose(1, 2, 0))
         for part in parts:
             # Where nothing is missing, most (covariate, stage) pairs share most of their moments.
-            writer.planes(part.transpose(3, 1, 2, 0).reshape(-1, len(counts)))
+            planes = part.transpose(3, 1, 2, 0)
+            writer.planes(planes.reshape(prod(planes.shape[:3]), len(counts)))
 
 
 def _moment_arrays(moments: Moments) -> list[tuple[NDArray[Any], ...]]:
@@ -231,7 +233,8 @@ def _read_runs(reader: Reader, runs: int) -> NDArray[np.int32]:
 
 def _steps(run: NDArray[np.int32], bucket: NDArray[np.int16]) -> NDArray[np.int64]:
     """Return the difference of each bucket to the one before it in the run, or to 0."""
-    steps = np.diff(bucket.astype(np.int64), prepend=0)
+    steps = bucket.astype(np.int64)
+    steps[1:] -= bucket[:-1]
     first = np.flatnonzero(np.diff(run, prepend=-1))
     steps[first] = bucket[first]
     return steps

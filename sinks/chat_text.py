@@ -14,14 +14,17 @@ _HEADINGS: Final = {
     "no_data": "sends no data",
 }
 
+_COLUMNS: Final = "start, requests, failed, p50_ms, p95_ms, p99_ms"
+_BEFORE_NS: Final = 600 * 10**9
+
 
 def render(payload: Mapping[str, Any]) -> ChatMessage:
     """Return the message that tells an alert.
 
     Args:
         payload: the alert as it is on the alerts topic. `service`, `alert` (such as "p99"),
-            `state` and `alert_id` are needed; `measured_ms`, `slo_ms`, `note` (said instead of a
-            figure that cannot be measured), `tail_driver`, `tail_delta_ms`, `tail_share_pct`,
+            `state` and `alert_id` are needed; `measured_ms`, `slo_ms`, `note` (said in the
+            place of a figure that cannot be measured, and beside one that can), `tail_driver`, `tail_delta_ms`, `tail_share_pct`,
             `since_ns`, `at_ns`, `reason` and `link` are told when they are there.
 
     Raises:
@@ -41,12 +44,12 @@ def render(payload: Mapping[str, Any]) -> ChatMessage:
 
 
 def query_text(service: str, since_ns: int | None) -> str:
-    """Return the SQL that shows the breach: percentiles a minute, from a little before it."""
+    """Return the SQL that shows a breach: percentiles a minute, from a little before it."""
     name = service.replace("\\", "\\\\").replace("'", "\\'")
-    since = ""
+    where = f"service = '{name}' AND stage = 'total'"
     if since_ns is not None:
-        since = f" AND bucket >= toDateTime({since_ns // 10**9} - 600)"
-    return f"SELECT * FROM latency(window = 60) WHERE service = '{name}'{since} ORDER BY bucket"
+        where += f" AND start >= '{_clock(since_ns - _BEFORE_NS)}'"
+    return f"SELECT {_COLUMNS} FROM latency(window = 60) WHERE {where} ORDER BY start"
 
 
 def _lines(payload: Mapping[str, Any]) -> list[str]:
@@ -65,13 +68,14 @@ def _lines(payload: Mapping[str, Any]) -> list[str]:
 
 def _figures(payload: Mapping[str, Any]) -> str:
     measured_ms, slo_ms = payload.get("measured_ms"), payload.get("slo_ms")
-    said = payload.get("note") or ("not measured" if measured_ms is None else ms_text(measured_ms))
-    if slo_ms is None:
-        return str(said)
-    target = f"{said}, SLO {ms_text(slo_ms)}"
+    note = payload.get("note")
     if measured_ms is None:
-        return target
-    return f"{target} ({(measured_ms - slo_ms) / slo_ms:+.1%})"
+        said = note or "not measured"
+        return said if slo_ms is None else f"{said}, SLO {ms_text(slo_ms)}"
+    said = ms_text(measured_ms)
+    if slo_ms is not None:
+        said += f", SLO {ms_text(slo_ms)} ({(measured_ms - slo_ms) / slo_ms:+.1%})"
+    return f"{said}; {note}" if note else said
 
 
 def _driver(payload: Mapping[str, Any]) -> str:
@@ -96,7 +100,11 @@ def ms_text(value_ms: float) -> str:
 
 def time_text(time_ns: int) -> str:
     """Return a time of day in UTC, to the second."""
-    return datetime.fromtimestamp(time_ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"{_clock(time_ns)} UTC"
+
+
+def _clock(time_ns: int) -> str:
+    return datetime.fromtimestamp(time_ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _code(text: str) -> str:

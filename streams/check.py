@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from tailbudget.schemas.errors import TailbudgetError
@@ -17,7 +18,13 @@ from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.kafka import admin, await_broker, kafka_config
 from tailbudget.streams.lag import collect, total
 from tailbudget.streams.sql import ask_worker
-from tailbudget.streams.topics import cleanup_policies, partition_problems, topic_specs
+from tailbudget.streams.topics import (
+    TopicSpec,
+    cleanup_policies,
+    partition_problems,
+    policy_problems,
+    topic_specs,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +64,11 @@ def _settings(settings: Settings) -> Iterator[Finding]:
     promised = sorted(name for name in settings.services if settings.service(name).slo)
     if settings.defaults.slo:
         what = "every service has an SLO"
+    elif promised:
+        what = f"SLO set for {', '.join(promised)}"
     else:
-        what = f"SLO set for {', '.join(promised)}" if promised else "no service has an SLO"
-    fine = bool(promised or settings.defaults.slo)
-    remedy = "" if fine else "set defaults.slo or services.NAME.slo, else nothing can be breached"
-    yield Finding("settings", fine, what, remedy)
+        what = "no service has an SLO (defaults.slo, services.NAME.slo): nothing can be breached"
+    yield Finding("settings", True, what)
     authority = settings.kafka.ssl_ca
     if authority is not None and not os.access(authority, os.R_OK):
         yield Finding(
@@ -80,6 +87,10 @@ def _kafka(settings: Settings, patience_s: float) -> Iterator[Finding]:
         yield _lag(settings, client, present)
     except TailbudgetError as error:
         yield _from_error("broker", error)
+    except KafkaException as error:
+        # The library refuses the settings themselves, such as a file that holds no certificate.
+        remedy = "correct kafka.security_protocol, kafka.ssl_ca and the kafka.sasl_* keys"
+        yield Finding("broker", False, error.args[0].str(), remedy)
 
 
 def _topics(
@@ -89,40 +100,30 @@ def _topics(
     existing = [spec.name for spec in specs if spec.name in present]
     policies = cleanup_policies(client, existing) if existing else {}
     for spec in specs:
-        subject = f"topic {spec.name}"
-        policy = policies.get(spec.name, "")
-        if spec.name not in present:
-            remedy = "a worker creates it when it starts"
-            if not spec.ours:
-                remedy += "; if records should be there already, correct kafka.requests"
-            yield Finding(subject, False, "does not exist", remedy)
-        elif problems := partition_problems(spec, present):
-            yield from (Finding(subject, False, what, remedy) for what, remedy in problems)
-        elif policy and not spec.ours and "compact" in policy:
-            yield Finding(
-                subject,
-                False,
-                f"is compacted (cleanup.policy={policy}): of records with one key all but the "
-                "last are lost",
-                f"kafka-configs.sh --alter --topic {spec.name} --add-config cleanup.policy=delete",
-            )
-        elif policy and spec.ours and _policies(policy) != _policies(spec.cleanup):
-            yield Finding(
-                subject,
-                False,
-                f"has cleanup.policy={policy} where {spec.cleanup} is wanted",
-                f"kafka-configs.sh --alter --topic {spec.name} "
-                f"--add-config cleanup.policy=[{spec.cleanup}]",
-            )
-        else:
-            count = present[spec.name]
-            yield Finding(subject, True, f"{count} partition{'' if count == 1 else 's'}")
+        yield from _topic(spec, present, policies.get(spec.name, ""))
+
+
+def _topic(spec: TopicSpec, present: Mapping[str, int], policy: str) -> Iterator[Finding]:
+    subject = f"topic {spec.name}"
+    if spec.name not in present:
+        remedy = "a worker creates it when it starts"
+        if not spec.ours:
+            remedy += "; if records should be there already, correct kafka.requests"
+        yield Finding(subject, False, "does not exist", remedy)
+        return
+    problems = [*partition_problems(spec, present), *policy_problems(spec, policy)]
+    yield from (Finding(subject, False, what, remedy) for what, remedy in problems)
+    if not problems:
+        count = present[spec.name]
+        yield Finding(subject, True, f"{count} partition{'' if count == 1 else 's'}")
 
 
 def _lag(settings: Settings, client: AdminClient, present: Mapping[str, int]) -> Finding:
     topics = {r.topic: present[r.topic] for r in settings.kafka.requests if r.topic in present}
     lags = collect(client, settings.kafka.group, topics)
     subject = f"lag of group {settings.kafka.group}"
+    if not lags:
+        return Finding(subject, True, "unknown: no request topic exists")
     behind = total(lags)
     if behind is not None:
         return Finding(subject, True, f"{behind:,} messages over {len(lags)} partitions")
@@ -172,7 +173,3 @@ def _chat(settings: Settings) -> Iterator[Finding]:
 
 def _from_error(subject: str, error: TailbudgetError) -> Finding:
     return Finding(subject, False, error.message, error.remedy)
-
-
-def _policies(text: str) -> frozenset[str]:
-    return frozenset(text.replace(" ", "").split(","))

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from tailbudget.schemas.connections import ClickHouseSettings
+from tailbudget.schemas.errors import ClickHouseError
 from tailbudget.sinks.clickhouse import ClickHouse, ClickHouseTarget
+
+_CAUSE: Final = re.compile(r"(?<=\] )[A-Z][^\"')]+|timed out|(?<=HTTP )\d{3}")
+"""The part of the driver's text that a person needs."""
+
+_REMEDY: Final = "start it, or set clickhouse.host and clickhouse.port to where it is"
 
 
 def clickhouse_target(clickhouse: ClickHouseSettings) -> ClickHouseTarget:
@@ -31,4 +40,12 @@ def open_database(clickhouse: ClickHouseSettings, *, create: bool = False) -> Cl
         ClickHouseError: it does not answer.
         ConfigError: it refuses us, the database is missing, or the directory is in use.
     """
-    return ClickHouse.open(clickhouse_target(clickhouse), create=create)
+    target = clickhouse_target(clickhouse)
+    try:
+        return ClickHouse.open(target, create=create)
+    except ClickHouseError as error:
+        cause = _CAUSE.search(error.message)
+        raise ClickHouseError(
+            f"{target.place} does not answer: {cause[0] if cause else error.message}",
+            remedy=error.remedy or _REMEDY,
+        ) from error

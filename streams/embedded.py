@@ -116,7 +116,7 @@ class EmbeddedBroker:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509 - one system call, no locks
+                preexec_fn=dies_with(os.getpid()),  # noqa: PLW1509 - one system call, no locks
             )
 
     def _await_answer(self) -> None:
@@ -174,7 +174,11 @@ def _require_free(port: int) -> None:
             ) from None
 
 
-def _die_with(parent: int) -> Callable[[], None] | None:
+def dies_with(parent: int) -> Callable[[], None] | None:
+    """Return what a child of the process `parent` runs before its program, to end with its parent.
+
+    Linux ends the child with the thread that started it; elsewhere there is nothing to run.
+    """
     libc = _LIBC
     if libc is None:
         return None

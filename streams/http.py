@@ -17,8 +17,14 @@ MAX_QUERY: Final = 100_000
 """Characters of a query that we take."""
 
 
+_LATEST_AUDITS: Final = """
+SELECT window_s, payload FROM audits FINAL WHERE service = {service:String}
+ORDER BY window_s, end DESC LIMIT 1 BY window_s
+"""
+
+
 class Http:
-    """Serves `/healthz`, `/status` and `POST /sql` while it is started.
+    """Serves `/healthz`, `/status`, `/services/NAME` (the latest audits) and `POST /sql` while it is started.
 
     Attributes:
         port: the port it listens on; valid after `start`.
@@ -42,6 +48,7 @@ class Http:
         app = web.Application(client_max_size=MAX_QUERY)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/status", self._get_status)
+        app.router.add_get("/services/{service}", self._service)
         app.router.add_post("/sql", self._sql)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
@@ -69,6 +76,13 @@ class Http:
 
     async def _get_status(self, _: web.Request) -> web.Response:
         return _json(self._status())
+
+    async def _service(self, request: web.Request) -> web.Response:
+        answer = await asyncio.to_thread(
+            self._store.query, _LATEST_AUDITS, {"service": request.match_info["service"]}
+        )
+        audits = {str(row[0]): orjson.loads(row[1]) for row in answer.rows}
+        return _json(audits, status=200 if audits else 404)
 
     async def _sql(self, request: web.Request) -> web.Response:
         try:

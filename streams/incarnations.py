@@ -29,7 +29,8 @@ def incarnations(kafka: KafkaSettings, store: ClickHouse) -> dict[str, int]:
     topics = [entry.topic for entry in kafka.requests] + [kafka.panes_topic]
     if kafka.incarnation is not None:
         return dict.fromkeys(topics, kafka.incarnation)
-    futures = admin(kafka_config(kafka)).describe_topics(TopicCollection(topics))
+    client = admin(kafka_config(kafka))
+    futures = client.describe_topics(TopicCollection(topics))
     lives = {}
     for topic, future in futures.items():
         try:

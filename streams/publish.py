@@ -121,15 +121,19 @@ class Publisher:
         """
         count = 0
         for message in pack(records, max_bytes=max_bytes):
-            self.send(
-                topic,
-                message.value,
-                timestamp_ms=message.timestamp_ms,
-                records=message.records,
-                partition=self._next_partition(topic),
-            )
+            self.send_pack(topic, message)
             count += message.records
         return count
+
+    def send_pack(self, topic: str, message: Pack) -> None:
+        """Send one pack to the partition whose turn it is. May block, as `send`."""
+        self.send(
+            topic,
+            message.value,
+            timestamp_ms=message.timestamp_ms,
+            records=message.records,
+            partition=self._next_partition(topic),
+        )
 
     def send(
         self,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import orjson
-
 from tailbudget.models.audit import audit
 from tailbudget.models.breach import BreachState, Transition, step
 from tailbudget.models.merge import merge
@@ -18,12 +16,20 @@ from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.rows import AlertRow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
+from tailbudget.schemas.verdicts import Percentile, Verdict
 from tailbudget.streams.audit_rows import audit_row
 
 SECOND_NS: Final = 1_000_000_000
 
 WINDOWS_S: Final = (60, 300, 3600)
-"""Lengths of the rolling audits; breaches are judged by the first."""
+"""Lengths of the rolling audits; a breach begins by the first."""
+
+RESET_S: Final = 20
+"""A breach ends by this shorter window where it has enough requests: a minute would remember a
+fault for a minute after its end (the "short window" of multi-window alerting)."""
+
+
+UNJUDGED: Final = (None, Verdict.INSUFFICIENT, Verdict.NO_DATA)
 
 
 class ServiceAudit:
@@ -41,7 +47,11 @@ class ServiceAudit:
         self._slo = slo
         self._pane_ns = pane_s * SECOND_NS
         self._link = link
-        self._windows = {s: Window(s * SECOND_NS, self._pane_ns) for s in WINDOWS_S}
+        reset_s = -(-RESET_S // pane_s) * pane_s
+        self._windows = {
+            s: Window(s * SECOND_NS, self._pane_ns) for s in sorted({reset_s, *WINDOWS_S})
+        }
+        self._reset_s = reset_s
         self._breaches: dict[str, BreachState] = {}
         self._audited_ns = 0
 
@@ -68,16 +78,17 @@ class ServiceAudit:
         """Return the alerts that begin or end now; `held` is newer data on top of what is added."""
         if self._slo is None:
             return []
-        seconds = WINDOWS_S[0]
-        total = self._total(seconds, now_ns, held)
+        total = self._total(WINDOWS_S[0], now_ns, held)
+        rows = _judged(total, self._slo)
+        recent = _judged(self._total(self._reset_s, now_ns, held), self._slo)
         alerts = []
-        for row in snapshot(total, self._slo):
-            if row.basis != "all" or row.slo_ms is None:
-                continue
-            state = self._breaches.get(row.percentile, BreachState())
-            self._breaches[row.percentile], change = step(state, row, now_ns)
+        for name, row in rows.items():
+            state = self._breaches.get(name, BreachState())
+            if state.firing and recent[name].status not in UNJUDGED:
+                row = recent[name]
+            self._breaches[name], change = step(state, row, now_ns)
             if change is not None:
-                alerts.append(self._alert(change, total, seconds))
+                alerts.append(self._alert(change, total, WINDOWS_S[0]))
         return alerts
 
     def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
@@ -91,9 +102,10 @@ class ServiceAudit:
 
     def _audit(self, seconds: int, end_ns: int, held: Sequence[Summary]) -> AuditRow:
         window = self._windows[seconds]
-        total = self._total(seconds, end_ns, held)
+        total = self._total(seconds, end_ns - 1, held)
         start_ns = end_ns - seconds * SECOND_NS
-        found = audit(total, window.cohorts(), slo=self._slo, start_ns=start_ns, end_ns=end_ns)
+        cohorts = window.cohorts()
+        found = audit(total, cohorts, slo=self._slo, start_ns=start_ns, end_ns=end_ns)
         return audit_row(found, window_s=seconds, end_ns=end_ns)
 
     def _total(self, seconds: int, now_ns: int, held: Sequence[Summary]) -> Summary:
@@ -129,6 +141,7 @@ class ServiceAudit:
         }
 
 
-def as_json(alert: dict[str, Any]) -> bytes:
-    """Return the alert as it travels on the alerts topic."""
-    return orjson.dumps(alert)
+def _judged(total: Summary, slo: SloTarget) -> dict[str, Percentile]:
+    """Return the percentiles that have a target, failures counted, by name."""
+    rows = snapshot(total, slo)
+    return {r.percentile: r for r in rows if r.basis == "all" and r.slo_ms is not None}

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import orjson
 import requests
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -103,17 +103,16 @@ def as_json(answer: Answer) -> str:
     return orjson.dumps(rows, default=str, option=options).decode()
 
 
-def as_table(answer: Answer) -> RichTable:
+def as_table(answer: Answer) -> Group:
     """Return an answer as a table; numbers stand right, and nothing is read as markup."""
-    caption = f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}"
-    table = RichTable(caption=caption, caption_justify="left")
+    table = RichTable()
     first = answer.rows[0] if answer.rows else [None] * len(answer.columns)
     for name, value in zip(answer.columns, first, strict=True):
         number = isinstance(value, int | float) and not isinstance(value, bool)
         table.add_column(Text(name), justify="right" if number else "left", overflow="fold")
     for row in answer.rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    return table
+    return Group(table, f"{len(answer.rows):,} row{'' if len(answer.rows) == 1 else 's'}")
 
 
 def _ask_directly(settings: Settings, query: str) -> Answer:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from tailbudget.schemas.errors import BrokerError
 from tailbudget.schemas.kafka import KafkaSettings
-from tailbudget.streams.kafka import admin, await_broker, kafka_config
+from tailbudget.streams.kafka import ClientConfig, admin, await_broker, kafka_config
 
 _HOUR_MS: Final = 3_600_000
 _LONG_H: Final = 30 * 24
@@ -47,16 +48,16 @@ class TopicSpec:
 def topic_specs(kafka: KafkaSettings) -> tuple[TopicSpec, ...]:
     """Return the topics that a worker needs.
 
-    Deploys have one partition, so that all workers see them in one order. Deploys, dead letters
-    and signals are compacted: the newest message of a key (the deploy, the source offset, the
-    service) is the one that counts.
+    Dead letters and signals are compacted: of the messages about one source offset, or one
+    service, the newest counts. Deploys are not: whoever announces them may leave the key out,
+    which a compacted topic refuses, or use the service's name, which would lose the older ones.
     """
     many, kept_h, long_h = kafka.partitions, kafka.retention_h, max(kafka.retention_h, _LONG_H)
     requests = [TopicSpec(r.topic, many, False, "delete", kept_h) for r in kafka.requests]
     return (
         *requests,
         TopicSpec(kafka.panes_topic, many, True, "delete", kept_h),
-        TopicSpec(kafka.deploys_topic, 1, True, "compact,delete", long_h),
+        TopicSpec(kafka.deploys_topic, many, True, "delete", long_h),
         TopicSpec(kafka.alerts_topic, many, True, "delete", long_h),
         TopicSpec(kafka.dead_letters_topic, many, True, "compact,delete", long_h),
         TopicSpec(kafka.signals_topic, many, True, "compact,delete", kept_h),
@@ -77,7 +78,31 @@ def ensure_topics(kafka: KafkaSettings) -> frozenset[str]:
         raise BrokerError("; ".join(text for text, _ in wrong), remedy=wrong[0][1])
     missing = [spec for spec in topic_specs(kafka) if spec.name not in present]
     client = admin(config)
-    return frozenset(spec.name for spec in missing if _create(client, spec, kafka))
+    made = frozenset(spec.name for spec in missing if _create(client, spec, kafka))
+    await_topics(config, made)
+    return made
+
+
+def await_topics(
+    config: ClientConfig, names: Collection[str], *, timeout_s: float = _PATIENCE_S
+) -> None:
+    """Wait until new topics are seen: a broker learns of them a little after they are made.
+
+    Raises:
+        BrokerError: some are not seen in time, or no broker answers.
+    """
+    deadline = time.monotonic() + timeout_s
+    unseen = set(names)
+    while unseen:
+        present = await_broker(config, timeout_s=timeout_s)
+        unseen = {name for name in names if not present.get(name)}
+        if unseen and time.monotonic() > deadline:
+            raise BrokerError(
+                f"the broker does not show topics that it made: {', '.join(sorted(unseen))}",
+                remedy="look at the broker's log",
+            )
+        if unseen:
+            time.sleep(0.02)
 
 
 def partition_problems(spec: TopicSpec, present: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -86,11 +111,29 @@ def partition_problems(spec: TopicSpec, present: Mapping[str, int]) -> list[tupl
     if count is None or not spec.ours or count == spec.partitions:
         return []
     what = f"topic {spec.name} has {count} partitions where {spec.partitions} are wanted"
-    if spec.partitions == 1:
-        return [(what, "delete the topic, or set kafka.prefix to start afresh")]
     if count > spec.partitions:
         return [(what, f"set kafka.partitions to {count}, or kafka.prefix to start afresh")]
     return [(what, f"kafka-topics.sh --alter --topic {spec.name} --partitions {spec.partitions}")]
+
+
+def policy_problems(spec: TopicSpec, policy: str) -> list[tuple[str, str]]:
+    """Return what is wrong with how a topic is cleaned up, and the remedy.
+
+    Args:
+        spec: how the topic should be.
+        policy: its `cleanup.policy`; empty when we may not see it.
+    """
+    has = frozenset(policy.replace(" ", "").split(",")) if policy else None
+    change = f"kafka-configs.sh --alter --topic {spec.name} --add-config cleanup.policy"
+    if has is None or has == frozenset(spec.cleanup.split(",")):
+        return []
+    if spec.ours:
+        what = f"has cleanup.policy={policy} where {spec.cleanup} is wanted"
+        return [(what, f"{change}=[{spec.cleanup}]")]
+    if "compact" in has:
+        what = f"has cleanup.policy={policy}: of records with one key all but the last are lost"
+        return [(what, f"{change}=delete")]
+    return []
 
 
 def cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final
 
 import structlog
@@ -19,7 +19,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
-from tailbudget.streams.agents.notify import Notify
+from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.database import open_database
 from tailbudget.streams.http import Http
@@ -47,7 +47,9 @@ class Worker:
         http: the HTTP port; None when it is disabled.
     """
 
-    def __init__(self, settings: Settings, store: ClickHouse) -> None:
+    def __init__(
+        self, settings: Settings, store: ClickHouse, channels: Sequence[Channel]
+    ) -> None:
         self.settings = settings
         self.http: Http | None = None
         self._store = store
@@ -71,7 +73,7 @@ class Worker:
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
         )
-        self._notify = Notify(open_channels(settings.chat), store, self._consumer)
+        self._notify = Notify(channels, store, self._consumer)
         self._deploys = Deploys(store, self._consumer)
         self._tasks: list[asyncio.Task[None]] = []
         self._add_agents()
@@ -216,5 +218,5 @@ async def _run(settings: Settings, store: ClickHouse) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    worker = Worker(settings, store)
+    worker = Worker(settings, store, open_channels(settings.chat))
     await worker.run_until(stop)

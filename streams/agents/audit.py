@@ -13,14 +13,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote
 
 import orjson
 import structlog
 from faust.types import TP
 
+from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
-from tailbudget.schemas.verdicts import Audit as AuditRow
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
 from tailbudget.streams.assembly import Assembly, Folded
@@ -170,7 +171,7 @@ class Audit:
                 await self._touch(message, partition.tp.partition)
             partition.next_offset = raw.offset + 1
         for service, segments in _by_service(folded).items():
-            await self._fold(service, segments)
+            await self._fold(partition, service, segments)
 
     async def _touch(self, message: protocol.Segment, partition: int) -> None:
         service = self._services.get(message.service)
@@ -185,7 +186,10 @@ class Audit:
         """Read back what judging needs of a service that is new to this worker."""
         pane_s = self._settings.stream.pane_s
         known = await retrying(lambda: asyncio.to_thread(self._store.newest_pane, name))
-        audit = ServiceAudit(name, self._settings, known_ns=known)
+        web = self._settings.web
+        link = f"http://{web.host}:{web.port}/services/{quote(name, safe='')}"
+        slo = self._settings.service(name).slo
+        audit = ServiceAudit(name, slo, pane_s=pane_s, link=link if web.enabled else "")
         if known is not None:
             since_ns = known - audit.longest_ns
             panes = await retrying(
@@ -195,10 +199,12 @@ class Audit:
             audit.restore([pane.summary for pane in panes], alerts)
         return _Service(partition, PaneStore(name, pane_s=pane_s, known_ns=known), audit)
 
-    async def _fold(self, name: str, folded: list[Folded]) -> None:
+    async def _fold(self, partition: _Partition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
         if service is None:
-            service = self._services[name] = await self._open(name, 0)
+            service = await self._open(name, partition.tp.partition)
+            self._services[name] = service
+            service.sources |= {one.source for one in folded}
         if missing := service.panes.missing(folded):
             stored = await retrying(
                 lambda: asyncio.to_thread(self._store.read_panes, name, missing)

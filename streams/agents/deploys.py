@@ -16,7 +16,7 @@ import structlog
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.retrying import retrying
-from tailbudget.streams.sources.timestamps import parse_ns
+from tailbudget.streams.sources.timetext import UNREADABLE, epoch_ns
 
 log = structlog.get_logger()
 
@@ -68,8 +68,8 @@ def deploy_row(value: bytes | None) -> DeployRow:
     if not isinstance(event, dict):
         raise ValueError("no JSON object")  # noqa: TRY004  (the caller handles bad values alike)
     missing = [name for name in ("service", "version") if not isinstance(event.get(name), str)]
-    at_ns = parse_ns(event.get("ts", event.get("timestamp")))
-    if missing or at_ns is None:
+    at_ns = epoch_ns(str(event.get("ts", event.get("timestamp", ""))))
+    if missing or at_ns == UNREADABLE:
         raise ValueError(f"lacks {', '.join(missing) or 'a time (ts)'}")
     return DeployRow(
         service=event["service"],

@@ -25,6 +25,9 @@ from tailbudget.streams.retrying import retrying
 
 log = structlog.get_logger()
 
+Channel = tuple[ChatChannel, Chat]
+"""A channel as the settings name it, and the way to send to it."""
+
 GIVE_UP_S: Final = 900.0
 """A message that a channel did not take for so long is given up, counted and logged."""
 
@@ -42,7 +45,7 @@ class Notify:
 
     def __init__(
         self,
-        channels: Sequence[tuple[ChatChannel, Chat]],
+        channels: Sequence[Channel],
         store: ClickHouse,
         consumer: Callable[[], Any],
     ) -> None:

@@ -15,7 +15,7 @@ import orjson
 
 from tailbudget.schemas.records import Decoded
 from tailbudget.streams.sources.base import Rules, SourceMessage
-from tailbudget.streams.sources.lines import split
+from tailbudget.streams.sources.lines import exactly, split
 from tailbudget.streams.sources.native import NativeDecoder
 
 _MS_PER: Final = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3}
@@ -39,7 +39,7 @@ class AiperfDecoder:
 
     def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
         """Decode one micro-batch; never raises for what a message contains."""
-        lines = split(messages, self._max_record_bytes)
+        lines = exactly(split(messages, self._max_record_bytes))
         native = [_translate(line) for line in lines.lines]
         return self._native.decode_lines(
             dataclasses.replace(lines, lines=native, blob=b"\n".join(native))

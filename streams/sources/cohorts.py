@@ -14,6 +14,8 @@ from tailbudget.schemas.cohorts import NONE, Cohort
 _SEED: Final = 0x7A11
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio, odd
 _LONGEST: Final = 128
+_BITS: Final = 14
+_SHIFT: Final = np.uint64(64 - _BITS)
 
 
 def cohorts(
@@ -30,14 +32,33 @@ def cohorts(
         return (tuple((dim, NONE) for dim in dims),), np.zeros(frame.height, np.int32)
     mixed = np.zeros(frame.height, np.uint64)
     for column in frame.select(pl.col(present).hash(seed=_SEED)).get_columns():
-        mixed = mixed * _MIX + column.to_numpy()
-    _, first, code = np.unique(mixed, return_index=True, return_inverse=True)
+        mixed *= _MIX
+        mixed += column.to_numpy()
+    first, code = _distinct(mixed)
     values = {dim: frame[dim][first].cast(pl.String).to_list() for dim in present}
     blank = [None] * len(first)
     rows = zip(*(values.get(dim, blank) for dim in dims), strict=True)
     index: dict[Cohort, int] = {}
     place = [index.setdefault(_cohort(dims, row), len(index)) for row in rows]
     return tuple(index), np.array(place, np.int32)[code]
+
+
+def _distinct(values: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return a row of each distinct value, and [n] the index of each row's value among them.
+
+    A table by the top bits does it in a fifth of the time of sorting, if no two values share them.
+    """
+    slot = (values >> _SHIFT).astype(np.int64)
+    table = np.empty(1 << _BITS, np.int64)
+    rows = np.arange(len(values))
+    table[slot] = rows
+    first = table[slot]
+    if not (values[first] == values).all():
+        _, first, code = np.unique(values, return_index=True, return_inverse=True)
+        return first, code
+    distinct = rows[first == rows]
+    table[slot[distinct]] = np.arange(len(distinct))
+    return distinct, table[slot]
 
 
 def _cohort(dims: Sequence[str], values: Sequence[str | None]) -> Cohort:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Rejected
 from tailbudget.streams.sources.base import SourceMessage
-from tailbudget.streams.sources.scan import count_byte
 
 _BLANK: Final = b" \t\r\n"
 _RAW_BYTES: Final = 1024
@@ -32,6 +31,8 @@ class Lines:
         offset: [n] offset of the message that held the record.
         arrival_ns: [n] when that message arrived.
         blob: `lines`, joined by newlines.
+        exact: each line is one record; else a line is one message, to be taken apart by `exactly`
+            unless there turn out to be as many records as messages.
         tombstones: arrival of each message without a value.
         rejected: records that are too long to be read, with their arrival.
     """
@@ -41,8 +42,9 @@ class Lines:
     offset: NDArray[np.int64]
     arrival_ns: NDArray[np.int64]
     blob: bytes
-    tombstones: tuple[int, ...]
-    rejected: tuple[tuple[int, Rejected], ...]
+    exact: bool = True
+    tombstones: tuple[int, ...] = ()
+    rejected: tuple[tuple[int, Rejected], ...] = ()
 
     def reject(self, row: int, reason: str, detail: str) -> Rejected:
         """Return record `row` as a dead letter."""
@@ -54,23 +56,29 @@ class Lines:
 
 
 def split(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
-    """Return the records of `messages`, blank lines left out."""
+    """Return the records of `messages`; not yet exact where all seem to be one record each."""
     values = [message.value for message in messages]
     offset = np.fromiter(map(_OFFSET, messages), np.int64, len(messages))
     arrival = np.fromiter(map(_ARRIVAL, messages), np.int64, len(messages))
-    if _none_is_blank(values) and max(map(len, values), default=0) <= max_record_bytes:
-        blob = b"\n".join(values)
-        if count_byte(blob, 0x0A) == len(values) - 1:
-            return Lines(values, values, offset, arrival, blob, (), ())
+    if _all_there(values) and max(map(len, values), default=0) <= max_record_bytes:
+        return Lines(values, values, offset, arrival, b"\n".join(values), exact=False)
     return _split_each(values, offset, arrival, max_record_bytes)
 
 
-def _none_is_blank(values: list[bytes | None]) -> TypeGuard[list[bytes]]:
+def exactly(lines: Lines) -> Lines:
+    """Return lines of one record each, blank lines left out."""
+    if lines.exact:
+        return lines
+    longest = max(map(len, lines.lines), default=0)
+    return _split_each(lines.lines, lines.offset, lines.arrival_ns, longest)
+
+
+def _all_there(values: list[bytes | None]) -> TypeGuard[list[bytes]]:
     return all(values) and not any(map(bytes.isspace, values))  # type: ignore[arg-type]
 
 
 def _split_each(
-    values: list[bytes | None],
+    values: Sequence[bytes | None],
     offset: NDArray[np.int64],
     arrival: NDArray[np.int64],
     max_record_bytes: int,
@@ -97,8 +105,8 @@ def _split_each(
         offset[rows],
         arrival[rows],
         b"\n".join(lines),
-        tuple(tombstones),
-        tuple(rejected),
+        tombstones=tuple(tombstones),
+        rejected=tuple(rejected),
     )
 
 

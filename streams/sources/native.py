@@ -43,8 +43,9 @@ class NativeDecoder:
     def decode_lines(self, lines: Lines) -> Decoded:
         """Decode records that are already apart."""
         tally = Tally()
+        table = self._reader.read(lines)
+        lines = table.lines
         dead = self._refused(lines, tally)
-        table = self._reader.read(lines.lines, lines.blob)
         for row, fault in table.faults:
             dead.append((row, lines.reject(row, fault.reason, fault.detail)))
             tally.add(self._default, int(lines.arrival_ns[row]), fault.reason)

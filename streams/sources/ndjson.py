@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tailbudget.schemas import ledger
 from tailbudget.streams.sources import fields, scan
 from tailbudget.streams.sources.base import Rules
+from tailbudget.streams.sources.lines import Lines, exactly
 from tailbudget.streams.sources.repair import Fault, mend
 
 _CHUNK: Final = 512  # a read costs 0.25 ms however short: many lines are retried together
@@ -26,12 +27,14 @@ class Table:
     """A batch as columns.
 
     Attributes:
+        lines: the records; each line is one.
         frame: one row a readable record; columns as read so far from this source.
         row: [frame.height] index of each row's line.
         faults: (index of the line, why it is no record).
         beyond: names of columns that were left out because there are too many.
     """
 
+    lines: Lines
     frame: pl.DataFrame
     row: NDArray[np.int64]
     faults: tuple[tuple[int, Fault], ...]
@@ -67,22 +70,25 @@ class Reader:
         self._seen: set[str] = set()
         self._batches = 0
 
-    def read(self, lines: Sequence[bytes], blob: bytes) -> Table:
-        """Read a batch; `blob` is `lines` joined by newlines. Never raises for its content."""
+    def read(self, lines: Lines) -> Table:
+        """Read a batch; never raises for its content."""
         while True:
-            frame = self._read(blob, len(lines))
-            row = np.arange(len(lines))
+            text = lines.blob
+            frame = self._read(text, len(lines.lines))
+            if frame is None and not lines.exact:
+                lines = exactly(lines)
+                continue
+            row = np.arange(len(lines.lines))
             faults: list[tuple[int, Fault]] = []
-            text = blob
             if frame is None:
-                salvage = self._salvage(lines)
+                salvage = self._salvage(lines.lines)
                 frame, faults = pl.concat(salvage.frames), salvage.faults
                 row = np.array([index for index, _ in salvage.good], dtype=np.int64)
                 text = b"\n".join(line for _, line in salvage.good)
             new, beyond = self._new_columns(frame, text)
             if not new:
                 self._forget(frame)
-                return Table(frame, row, tuple(faults), beyond)
+                return Table(lines, frame.rechunk(), row, tuple(faults), beyond)
             self._schema.update({name: self._type(name) for name in sorted(new)})
 
     def _read(self, blob: bytes, rows: int) -> pl.DataFrame | None:
@@ -124,8 +130,7 @@ class Reader:
     def _new_columns(self, frame: pl.DataFrame, text: bytes) -> tuple[set[str], frozenset[str]]:
         """Return the columns to add to the schema, and those for which there is no room."""
         cells = sum(frame.height - column.null_count() for column in frame.get_columns())
-        spare = scan.count_keys(text) - cells
-        if spare == 0 or spare == scan.count_nulls(text):
+        if not scan.may_hold_more(text, frame, cells):
             return set(), frozenset()
         found = scan.keys(text.split(b"\n")) - self._schema.keys()
         usable = sorted(name for name in found if _is_usable(name))

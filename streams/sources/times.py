@@ -85,7 +85,11 @@ def _iso(matrix: Matrix) -> tuple[Ints, Mask]:
         digits += [length - 5, length - 4, length - 2, length - 1]
     columns = np.ascontiguousarray(matrix.T)
     good = (columns[digits] - np.uint8(48) <= 9).all(axis=0) & _punctuated(columns, fraction, zone)
-    value = {place: columns[place].astype(np.int64) - 48 for place in digits}
+    shared = _shared(columns)
+    value = {
+        place: columns[place, : 1 if place < shared else None].astype(np.int64) - 48
+        for place in digits
+    }
 
     def two(place: int) -> Ints:
         pair: Ints = value[place] * 10 + value[place + 1]
@@ -100,13 +104,19 @@ def _iso(matrix: Matrix) -> tuple[Ints, Mask]:
         good &= (two(length - 5) <= 23) & (two(length - 2) <= 59)
         shift = two(length - 5) * 3_600 + two(length - 2) * 60
         seconds -= np.where(columns[length - 6] == _SIGN["minus"], -shift, shift)
-    good &= (year >= 1900) & (
-        year <= 2199
-    )  # the others, in range of 64 bits or not, go the slow way
+    good &= (year >= 1900) & (year <= 2199)  # others might not fit into 64 bits
     below = np.zeros(len(matrix), np.int64)
     for place in range(_ISO + 1, _ISO + 1 + min(fraction, 9)):
         below = below * 10 + value[place]
     return seconds * NS + below * 10 ** (9 - min(fraction, 9)), good
+
+
+def _shared(columns: Matrix) -> int:
+    """Return how many leading letters all rows share, up to the minute, hour or day, or 0."""
+    for size in (17, 14, 11):
+        if bool((columns[:size] == columns[:size, :1]).all()):
+            return size
+    return 0
 
 
 def _layout(row: Matrix) -> tuple[int, int]:

@@ -30,7 +30,8 @@ def test_stage_that_grows_is_the_driver(summary_of: Build) -> None:
     )
     assert got is not None
     assert got.driver is not None
-    assert (got.driver.stage, got.driver.delta_ms) == ("queue", pytest.approx(900))
+    assert got.driver.stage == "queue"
+    assert got.driver.delta_ms == pytest.approx(900)
     assert got.driver.tail_share_pct == pytest.approx(100)
     assert rows(got)["model"].delta_ms == pytest.approx(0)
     assert rows(got)["unattributed"].mean_fast_ms == pytest.approx(10)

@@ -32,7 +32,7 @@ batches = st.tuples(
     st.integers(0, 2**32 - 1),  # seed
     st.lists(st.integers(0, 9), min_size=1, max_size=3),  # panes
     st.sets(st.sampled_from(["queue", "model", "decode", "network"])),  # stages
-    st.sampled_from([(), (100.0,), (100.0, 300.0)]),  # thresholds
+    st.sampled_from([(103.0,), (103.0, 304.0), (103.0, 304.0, 50.0)]),  # thresholds
 )
 events = st.lists(st.one_of(batches, st.integers(0, 130)), min_size=1, max_size=12)
 """A batch of requests, or the seconds to advance to."""
@@ -205,8 +205,40 @@ def test_departed_cohorts_give_up_their_memory(summary_of: Build) -> None:
         window.advance(pane * PANE_NS)
         fresh = [(("route", f"r{pane}-{k}"),) for k in range(10)]
         window.add(summary_of([100.0 + pane] * 10, ts_ns=pane * PANE_NS, cohorts=fresh))
-    assert len(window.cohorts().cohorts) == 20
+    totals = window.cohorts()
+    assert len(totals.cohorts) == 20
+    assert totals.requests.tolist() == [1] * 20
+    assert {cohort[0][1].split("-")[0] for cohort in totals.cohorts} == {"r48", "r49"}
     assert len(window._cohorts._running.table) <= 64
+
+
+def test_repeated_deltas_of_a_pane_do_not_pile_up(summary_of: Build) -> None:
+    """A thousand deltas of the same requests hold no more than a few of them would."""
+    window = Window(PANE_NS, PANE_NS)
+    delta = summary_of([100.0, 200.0, 400.0], stages={"queue": [1.0, 2.0, 4.0]})
+    for _ in range(1_000):
+        window.add(delta)
+    part = window._service._running._parts[0]
+    held = sum(len(chunk.key) for chunk in part.chunks)
+    assert window.total().requests.tolist() == [3_000]
+    assert held <= 2 * part.solid
+    assert part.solid < 100
+
+
+def test_thresholds_that_a_part_did_not_count_are_left_out(summary_of: Build) -> None:
+    """Counts of a threshold add up over deltas and panes, and only where all have it."""
+    window = Window(3 * PANE_NS, PANE_NS)
+    window.add(summary_of([100.0, 350.0], thresholds_ms=[304.0, 103.0]))
+    window.add(summary_of([100.0, 350.0, 200.0], thresholds_ms=[304.0, 103.0]))
+    window.add(summary_of([350.0], thresholds_ms=[304.0, 103.0], ts_ns=PANE_NS))
+    assert window.total().thresholds_ms == (103.0, 304.0)
+    assert window.total().over.tolist() == [[4, 3]]
+    window.add(summary_of([350.0], thresholds_ms=[103.0]))
+    assert window.total().thresholds_ms == (103.0,)
+    assert window.total().over.tolist() == [[5]]
+    window.advance(3 * PANE_NS)
+    assert window.total().thresholds_ms == (103.0, 304.0)
+    assert window.total().over.tolist() == [[1, 1]]
 
 
 @pytest.mark.parametrize(("length_ns", "pane_ns"), [(25, 10), (0, 10), (10, 0), (-10, 10)])

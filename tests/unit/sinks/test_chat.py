@@ -259,6 +259,8 @@ def test_what_is_not_measured_is_said() -> None:
     assert render(bare).body.startswith("`chat_<b>*|` **p99**: not measured\n")
     noted = render({**bare, "note": "over 30,000 ms (timeout)", "slo_ms": 500.0})
     assert "over 30,000 ms (timeout), SLO 500 ms\n" in noted.body
+    both = render({**ALERT, "note": "3 failed"})
+    assert "1,234 ms, SLO 200 ms (+517.2%); 3 failed\n" in both.body
 
 
 def test_a_name_cannot_leave_its_quotes() -> None:

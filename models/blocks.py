@@ -1,0 +1,71 @@
+"""Cut runs of rows into blocks of one width, so that one batched product serves all groups.
+
+A block holds rows of one group; its last places are filled with a row of the same group and
+weight 0. Sums of products over each group then are matrix products of blocks, added up by group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+WIDTH: Final = 32
+"""Rows a block: wide enough for the matrix product, narrow enough for groups of few rows."""
+
+_Floats = NDArray[np.float64]
+_T = TypeVar("_T", np.float64, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Where the rows of each group went.
+
+    Attributes:
+        rows: [B, WIDTH] row in each place.
+        weight: [B, WIDTH] weight of the row there, 0 in filled places.
+        starts: [G] first block of each group.
+        first_rows: [G] first row of each group.
+    """
+
+    rows: NDArray[np.intp]
+    weight: _Floats
+    starts: NDArray[np.intp]
+    first_rows: NDArray[np.intp]
+
+    def gather(self, columns: NDArray[_T]) -> NDArray[_T]:
+        """Return columns [k, n] as blocks [k, B, WIDTH]."""
+        return np.take(columns, self.rows, axis=1)
+
+    def centre(self, blocks: _Floats, reference: _Floats, out: _Floats) -> None:
+        """Subtract a reference [k, G] from blocks [k, B, WIDTH]."""
+        sizes = np.diff(self.starts, append=len(self.rows))
+        np.subtract(blocks, np.repeat(reference, sizes, axis=1)[:, :, None], out=out)
+
+    def products(self, left: _Floats, right: _Floats) -> _Floats:
+        """Sum left[i] * right[j] by group: blocks [k, B, WIDTH], [l, B, WIDTH] to [G, k, l]."""
+        by_block = np.matmul(left.transpose(1, 0, 2), right.transpose(1, 2, 0))
+        return np.add.reduceat(by_block, self.starts, axis=0)
+
+
+def blocks_of(starts: NDArray[np.intp], n: int, weight: NDArray[np.int64] | None) -> Blocks:
+    """Cut n rows, which stand group by group, into blocks.
+
+    Args:
+        starts: [G] first row of each group; no group is empty.
+        n: how many rows there are.
+        weight: [n] or None for 1 each.
+    """
+    ends = np.append(starts[1:], n)
+    counts = -(-(ends - starts) // WIDTH)
+    first = np.cumsum(counts) - counts
+    start = np.repeat(starts - first * WIDTH, counts) + np.arange(int(counts.sum())) * WIDTH
+    rows = start[:, None] + np.arange(WIDTH)
+    last = np.repeat(ends - 1, counts)[:, None]
+    filled = rows > last
+    np.minimum(rows, last, out=rows)
+    weights = np.ones(rows.shape) if weight is None else weight[rows].astype(np.float64)
+    weights[filled] = 0.0
+    return Blocks(rows, weights, first, starts)

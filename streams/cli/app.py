@@ -1,0 +1,51 @@
+"""The commands together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tailbudget.streams.cli import check, migrate, replay, simulate, sql, up, worker
+
+app = typer.Typer(
+    name="tailbudget",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:  # noqa: FBT001 (typer calls it so)
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        typer.echo(f"tailbudget {version('tailbudget')}")
+        raise typer.Exit
+
+
+@app.callback()
+def tailbudget(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Audit the latency budget of live inference services.
+
+    Start with `tailbudget up`: everything on one machine, nothing else installed.
+    """
+
+
+for command in (
+    up.up,
+    worker.worker,
+    check.check,
+    migrate.migrate,
+    simulate.simulate,
+    replay.replay,
+    sql.sql,
+):
+    app.command()(command)

@@ -1,0 +1,56 @@
+"""Options that several commands share, and the settings they lead to."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from tailbudget.schemas.errors import ConfigError
+from tailbudget.schemas.settings import Settings, load
+
+DEFAULT_FILE: Final = Path("tailbudget.yaml")
+FILE_VARIABLE: Final = "TAILBUDGET_CONFIG"
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="PATH",
+        envvar=FILE_VARIABLE,
+        help="Settings file; ./tailbudget.yaml when it is there.",
+        show_default=False,
+    ),
+]
+
+_DURATION: Final = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h)?$")
+_UNIT_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+
+
+def settings(config: Path | None) -> Settings:
+    """Return the settings of a file, or of ./tailbudget.yaml, or of the environment alone.
+
+    Raises:
+        ConfigError: something in them is wrong.
+    """
+    path = config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    return load(path, os.environ)
+
+
+def duration_s(text: str | None) -> float | None:
+    """Return the seconds of a text such as 90, 120s, 1.5m or 2h.
+
+    Raises:
+        ConfigError: it is no duration, or not above 0.
+    """
+    if text is None:
+        return None
+    match = _DURATION.match(text.strip())
+    seconds = float(match[1]) * _UNIT_S[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise ConfigError(f"{text!r} is no duration", remedy="write it as 120s, 1.5m or 2h")
+    return seconds

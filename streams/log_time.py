@@ -1,0 +1,108 @@
+"""When the lines of a log were written, as far as the log itself says."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Final
+
+import orjson
+
+from tailbudget.schemas.errors import DecodeError
+from tailbudget.streams.sources.timetext import FIRST_NS, LAST_NS, UNREADABLE, epoch_ns
+
+NATIVE: Final = "native"
+AIPERF: Final = "aiperf"
+
+_AHEAD: Final = 2
+_PROBED: Final = 100
+
+
+def detect_format(lines: Iterable[bytes]) -> tuple[str, Iterator[bytes]]:
+    """Return the format of a log and its lines, all of them, still to be read.
+
+    Raises:
+        DecodeError: none of its first lines is a JSON object.
+    """
+    rest = iter(lines)
+    seen: list[bytes] = []
+    for line in rest:
+        seen.append(line)
+        record = _object(line)
+        if record is not None:
+            aiperf = isinstance(record.get("metadata"), dict) and "metrics" in record
+            return (AIPERF if aiperf else NATIVE), chain(seen, rest)
+        if len(seen) == _PROBED:
+            break
+    if not seen:
+        return NATIVE, iter(())
+    raise DecodeError(
+        f"none of the first {len(seen)} lines is a JSON object",
+        remedy="replay reads one object a line: jq -c '.[]' FILE makes lines of an array",
+    )
+
+
+def record_ns(line: bytes) -> int | None:
+    """Return the time that a record of any known format carries; None when it is not credible."""
+    record = _object(line)
+    if record is None:
+        return None
+    metadata = record.get("metadata")
+    if isinstance(metadata, dict):
+        return _aiperf_ns(metadata, record.get("metrics"))
+    return _credible(record.get("timestamp"))
+
+
+def timeline(lines: Iterable[bytes], fallback_ns: int) -> Iterator[tuple[bytes, int]]:
+    """Yield each line with the time that it was written at, never after `fallback_ns`.
+
+    That is the median of its own time and its two neighbours' on either side: a record stamped a
+    day ahead stands out against it, and a late one does not shift the others. Where lines lack on
+    the left the lower median counts; on the right, the last line's time stands in, for a log may
+    end after a silence. A line without a time has that of the line before.
+    """
+    held: deque[tuple[bytes, int]] = deque(maxlen=2 * _AHEAD + 1)
+    for pair in _padded(lines, fallback_ns):
+        held.append(pair)
+        if len(held) > _AHEAD:
+            times = sorted(time for _, time in held)
+            yield held[-1 - _AHEAD][0], min(times[(len(times) - 1) // 2], fallback_ns)
+
+
+def _padded(lines: Iterable[bytes], last: int) -> Iterator[tuple[bytes, int]]:
+    for line in lines:
+        last = _or(record_ns(line), last)
+        yield line, last
+    yield from [(b"", last)] * _AHEAD
+
+
+def _or(time: int | None, other: int) -> int:
+    return other if time is None else time
+
+
+def _aiperf_ns(metadata: dict[str, Any], metrics: Any) -> int | None:
+    end = _credible(metadata.get("request_end_ns"))
+    if end is not None:
+        return end
+    start = _credible(metadata.get("request_start_ns", metadata.get("timestamp_ns")))
+    latency = metrics.get("request_latency") if isinstance(metrics, dict) else None
+    value = latency.get("value") if isinstance(latency, dict) else None
+    if start is None or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        return start
+    return start + int(value * 1e6)
+
+
+def _credible(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    time = epoch_ns(value if isinstance(value, str) else repr(value))
+    return time if time != UNREADABLE and FIRST_NS <= time < LAST_NS else None
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = orjson.loads(line.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) else None

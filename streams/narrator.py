@@ -1,0 +1,96 @@
+"""Tells a person at a terminal what the embedded stack does."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+
+from tailbudget.schemas.messages import ChatMessage
+from tailbudget.schemas.settings import Settings
+from tailbudget.sinks.chat_text import ms_text
+from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.simulate import Progress
+
+_LATEST: Final = """
+SELECT p50_ms, p95_ms, p99_ms, requests, failed, verdict, tail_driver
+FROM audits FINAL WHERE service = {service:String} AND window_s = 60 ORDER BY end DESC LIMIT 1
+"""
+_COLOURS: Final = {"ok": "green", "at_risk": "yellow", "breach": "red"}
+
+
+class Narrator:
+    """Prints what happens; a chat channel too, so that alerts appear among the rest.
+
+    Attributes:
+        name: how the channel is called in logs.
+    """
+
+    name = "console"
+
+    def __init__(self, console: Console, store: ClickHouse, service: str) -> None:
+        self._console = console
+        self._store = store
+        self._service = service
+        self._began = time.monotonic()
+
+    def welcome(self, settings: Settings, path: Path, *, kept: bool) -> None:
+        """Say what runs where."""
+        target = settings.service(self._service).slo
+        promised = ", ".join(f"{n} {ms_text(ms)}" for n, ms in target.items()) if target else "none"
+        fate = "kept" if kept else "removed at the end; keep it with --data DIR"
+        self._console.print(
+            f"broker      {settings.kafka.bootstrap} (in memory)\n"
+            f"ClickHouse  embedded, in {path} ({fate})\n"
+            f"worker      http://{settings.web.host}:{settings.web.port}/status\n"
+            f"service     {self._service}, simulated; SLO {promised}\n"
+            f"Ctrl-C ends it. Query it from another terminal:\n"
+            f"  {self._query(path)}\n"
+        )
+
+    def farewell(self, path: Path, *, kept: bool) -> None:
+        """Say how to go on."""
+        self._console.print(f"stopped; {'query it again' if kept else 'the data are removed'}")
+        if kept:
+            self._console.print(f"  {self._query(path)}")
+
+    def happened(self, progress: Progress) -> None:
+        """Print what began or ended in the simulated service."""
+        for what in progress.happened:
+            self._say("simulated", escape(what), "cyan")
+
+    def send(self, message: ChatMessage) -> None:
+        """Print an alert as a chat channel would show it."""
+        style = "bold red" if message.state == "firing" else "bold green"
+        self._say("alert", escape(message.title), style)
+        for line in message.body.splitlines():
+            if line.strip("`"):
+                self._console.print(f"{'':>20}{escape(line)}", style=style.split()[1])
+
+    def percentiles(self) -> None:
+        """Print the latest rolling audit of the last minute, when there is one."""
+        rows = self._store.query(_LATEST, {"service": self._service}).rows
+        if not rows:
+            self._say("audit", "no audit yet: the first pane is still open", "dim")
+            return
+        p50, p95, p99, requests, failed, verdict, driver = rows[0]
+        shown = "  ".join(
+            f"{name} {'-' if value is None else ms_text(value):>9}"
+            for name, value in (("p50", p50), ("p95", p95), ("p99", p99))
+        )
+        text = f"{shown}  {requests:>7,} requests, {failed} failed  {verdict}"
+        if driver:
+            text += f"  tail driver {driver}"
+        self._say("last minute", escape(text), _COLOURS.get(verdict, "dim"))
+
+    def _say(self, kind: str, text: str, style: str) -> None:
+        seconds = time.monotonic() - self._began
+        self._console.print(f"{seconds:6.1f} s {kind:>11} {text}", style=style, soft_wrap=True)
+
+    def _query(self, path: Path) -> str:
+        sql = f"SELECT * FROM latency(window = 60) WHERE service = '{self._service}'"
+        return f'tailbudget sql --data {shlex.quote(str(path))} "{sql}"'

@@ -1,0 +1,166 @@
+"""Everything on one machine: embedded broker and ClickHouse, one worker, a simulated service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+from rich.console import Console
+
+from tailbudget.schemas.connections import ChatChannel, ClickHouseSettings
+from tailbudget.schemas.services import ServiceSettings
+from tailbudget.schemas.settings import Settings
+from tailbudget.schemas.slo import SloTarget
+from tailbudget.sinks.chat import open_channels
+from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams import simulate
+from tailbudget.streams.data_directory import DataDirectory
+from tailbudget.streams.database import open_database
+from tailbudget.streams.embedded import EmbeddedBroker, free_port
+from tailbudget.streams.kafka import kafka_config
+from tailbudget.streams.narrator import Narrator
+from tailbudget.streams.scenario import demonstration
+from tailbudget.streams.topics import ensure_topics
+from tailbudget.streams.worker import Worker
+
+SERVICE: Final = "chat"
+TARGET: Final = SloTarget(p50_ms=400, p95_ms=800, p99_ms=1200)
+FAULT_AFTER_S: Final = 60.0
+FAULT_FOR_S: Final = 20.0
+EVERY_S: Final = 5.0
+"""How often the rolling percentiles are printed."""
+
+
+def run(settings: Settings, *, for_s: float | None, data: Path | None, rate: float) -> None:
+    """Run the whole stack until `for_s` seconds are over, or until SIGINT or SIGTERM.
+
+    Args:
+        settings: pane length, SLOs, chat channels and the like; where broker and ClickHouse are
+            is decided here.
+        for_s: seconds; None runs until a signal.
+        data: directory to keep; None uses one that is removed at the end.
+        rate: requests a second of the simulated service.
+
+    Raises:
+        ConfigError: another process uses the directory.
+        BrokerError: the embedded broker does not start.
+    """
+    console = Console(highlight=False)
+    with (
+        _directory(data) as path,
+        DataDirectory(path) as directory,
+        EmbeddedBroker(log_path=path / "broker.log") as broker,
+        _port(settings) as port,
+    ):
+        chosen = embedded_settings(settings, path, broker.bootstrap, port)
+        with contextlib.closing(open_database(chosen.clickhouse, create=True)) as store:
+            store.migrate(chosen.clickhouse.ttl_days)
+            directory.announce(host=chosen.web.host, port=port, bootstrap=broker.bootstrap)
+            narrator = Narrator(console, store, SERVICE)
+            narrator.welcome(chosen, path, kept=data is not None)
+            asyncio.run(_serve(chosen, store, narrator, for_s=for_s, rate=rate))
+            narrator.farewell(path, kept=data is not None)
+
+
+def embedded_settings(settings: Settings, path: Path, bootstrap: str, port: int) -> Settings:
+    """Return the settings with the embedded broker and engine put in, and a target to miss."""
+    kafka = settings.kafka.model_copy(
+        update={
+            "bootstrap": bootstrap,
+            # The broker holds joins back for half a session; see docs/embedded.md.
+            "session_timeout_s": 3.0,
+            "heartbeat_s": 0.5,
+            "contiguous": True,
+            "incarnation": None,
+        }
+    )
+    own = settings.services.get(SERVICE, ServiceSettings())
+    if own.over(settings.defaults).slo is None:
+        own = own.model_copy(update={"slo": TARGET})
+    return settings.model_copy(
+        update={
+            "kafka": kafka,
+            "clickhouse": ClickHouseSettings(
+                interface="chdb", path=path / "clickhouse", ttl_days=settings.clickhouse.ttl_days
+            ),
+            "services": {**settings.services, SERVICE: own},
+            "web": settings.web.model_copy(update={"port": port, "enabled": True}),
+            "data_dir": path,
+        }
+    )
+
+
+async def _serve(
+    settings: Settings, store: ClickHouse, narrator: Narrator, *, for_s: float | None, rate: float
+) -> None:
+    stop, quiet = asyncio.Event(), Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    everyone = ChatChannel(name="console", url="console://here")
+    channels = [*open_channels(settings.chat), (everyone, narrator)]
+    worker = Worker(settings, store, channels)
+    simulation = asyncio.create_task(_simulate(settings, narrator, quiet, rate))
+    reporting = asyncio.create_task(_report(narrator))
+    if for_s is not None:
+        loop.call_later(for_s, stop.set)
+    try:
+        await worker.run_until(stop)
+    finally:
+        quiet.set()
+        reporting.cancel()
+        await asyncio.gather(simulation, reporting, return_exceptions=True)
+
+
+async def _simulate(settings: Settings, narrator: Narrator, quiet: Event, rate: float) -> None:
+    kafka = settings.kafka
+    topics = simulate.Topics(kafka.requests[0].topic, kafka.deploys_topic, kafka.partitions)
+    scenario = demonstration(
+        service=SERVICE, rate=rate, fault_after_s=FAULT_AFTER_S, fault_for_s=FAULT_FOR_S
+    )
+    await asyncio.to_thread(ensure_topics, kafka)
+    await asyncio.to_thread(
+        simulate.run,
+        kafka_config(kafka),
+        scenario,
+        topics=topics,
+        pace=simulate.Pace(wait=quiet.wait),
+        report=narrator.happened,
+    )
+
+
+async def _report(narrator: Narrator) -> None:
+    while True:
+        await asyncio.sleep(EVERY_S)
+        await asyncio.to_thread(narrator.percentiles)
+
+
+@contextlib.contextmanager
+def _directory(data: Path | None) -> Iterator[Path]:
+    if data is not None:
+        yield data
+        return
+    with tempfile.TemporaryDirectory(prefix="tailbudget-", ignore_cleanup_errors=True) as path:
+        yield Path(path)
+
+
+@contextlib.contextmanager
+def _port(settings: Settings) -> Iterator[int]:
+    """Give the port of the settings, or a free one when another process has it."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.web.host, settings.web.port))
+        except OSError:
+            port = free_port()
+        else:
+            port = settings.web.port
+    yield port
