@@ -8,12 +8,12 @@ from operator import attrgetter
 from typing import Final, TypeGuard
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Rejected
 from tailbudget.streams.sources.base import SourceMessage
+from tailbudget.streams.sources.repair import read
 
 _BLANK: Final = b" \t\r\n"
 _RAW_BYTES: Final = 1024
@@ -119,8 +119,8 @@ def _records(value: bytes) -> list[bytes]:
 
 def _is_object(value: bytes) -> bool:
     try:
-        return isinstance(orjson.loads(value), dict)
-    except orjson.JSONDecodeError:
+        return isinstance(read(value.decode()), dict)
+    except (ValueError, RecursionError):
         return False
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clickhouse_store import fresh_store
 
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -64,6 +66,13 @@ READS = [
     "SELECT $$heredoc; 'with' all$$",
     "SELECT 'drop', count() FROM panes /* drop */",
 ]
+
+
+@pytest.fixture(scope="module")
+def clickhouse(clickhouse_path: Path) -> Iterator[ClickHouse]:
+    """One database for all: nothing here changes it."""
+    with fresh_store(clickhouse_path) as store:
+        yield store
 
 
 @pytest.mark.parametrize("sql", WRITES + TRICKS)

@@ -1,0 +1,171 @@
+"""A small ClickHouse server for tests: the HTTP interface over the embedded engine.
+
+It speaks as much of the protocol as the driver uses, checks the password, and fails on demand.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import re
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import chdb
+import cramjam
+
+HANG_UP = "hang up"
+"""A fault: the insert is done, and its answer never comes."""
+
+_CODE = re.compile(r"Code: (\d+)")
+_NOT_SETTINGS = {"query", "database", "client_protocol_version", "enable_http_compression"}
+_NOT_SETTINGS |= {"session_id", "query_id", "buffer_size", "wait_end_of_query", "compress"}
+_NOT_SETTINGS |= {"send_progress_in_http_headers", "http_headers_progress_interval_ms"}
+
+
+@dataclass(slots=True)
+class Server:
+    """What the handlers share.
+
+    Attributes:
+        path: directory of the embedded engine.
+        password: what the user must give.
+        faults: answers to the next inserts, first to last: (HTTP status, ClickHouse code), or
+            `HANG_UP`.
+        inserts: statements of the inserts that arrived.
+        port: where it listens.
+    """
+
+    path: Path
+    password: str = "secret"  # noqa: S105
+    faults: list[tuple[int, int] | str] = field(default_factory=list)
+    inserts: list[str] = field(default_factory=list)
+    port: int = 0
+
+
+@contextmanager
+def serving(path: Path) -> Iterator[Server]:
+    """Serve the engine of a directory that this process has open, on a free port."""
+    server = Server(path)
+
+    class Handler(_Handler):
+        shared = server
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.port = http.server_address[1]
+    thread = Thread(target=http.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    shared: Server
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Tests are quiet."""
+
+    def do_GET(self) -> None:
+        """Queries come either way."""
+        self.do_POST()
+
+    def do_POST(self) -> None:
+        """Answer one statement."""
+        given = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
+        body = _decode(self._body(), self.headers.get("Content-Encoding", ""))
+        user, _, password = base64.b64decode(
+            self.headers.get("Authorization", "").removeprefix("Basic ")
+        ).partition(b":")
+        if password.decode() != self.shared.password:
+            self._fail(403, 516, f"{user.decode()}: Authentication failed")
+            return
+        sql = given.get("query", "")
+        head, _, rest = body.partition(b"\n")
+        if not sql and head.upper().startswith(b"INSERT INTO") and b"FORMAT" in head.upper():
+            sql, body = head.decode(), rest
+        elif not sql:
+            sql, body = body.decode(), b""
+        fault: tuple[int, int] | str | None = None
+        if sql.upper().startswith("INSERT"):
+            self.shared.inserts.append(sql)
+            fault = self.shared.faults.pop(0) if self.shared.faults else None
+        if isinstance(fault, tuple):
+            self._fail(*fault, "told to fail")
+            return
+        try:
+            answer = self._run(sql, body, given)
+        except RuntimeError as error:
+            found = _CODE.search(str(error))
+            self._fail(500, int(found[1]) if found else 1002, str(error))
+            return
+        if fault == HANG_UP:
+            self.close_connection = True
+            return
+        self._answer(200, answer, {"X-ClickHouse-Summary": "{}", "X-ClickHouse-Timezone": "UTC"})
+
+    def _run(self, sql: str, body: bytes, given: dict[str, str]) -> bytes:
+        connection = chdb.connect(str(self.shared.path.resolve()))
+        try:
+            if "database" in given:
+                connection.query(f"USE `{given['database']}`")
+            values: dict[str, Any] = {}
+            for name, value in given.items():
+                if name.startswith("param_"):
+                    values[name.removeprefix("param_")] = value
+                elif name not in _NOT_SETTINGS:
+                    connection.query(f"SET {name} = '{value}'")
+            if not body:
+                return bytes(connection.query(sql, "TabSeparated", params=values).bytes() or b"")
+            with tempfile.NamedTemporaryFile() as file:
+                file.write(body)
+                file.flush()
+                into, kind = re.split(r"\s+FORMAT\s+", sql.strip(), flags=re.IGNORECASE)
+                connection.query(f"{into} FROM INFILE '{file.name}' FORMAT {kind}")
+            return b""
+        finally:
+            connection.close()
+
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks: list[bytes] = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
+
+    def _fail(self, status: int, code: int, text: str) -> None:
+        body = f"Code: {code}. DB::Exception: {text}".encode()
+        self._answer(status, body, {"X-ClickHouse-Exception-Code": str(code)})
+
+    def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _decode(body: bytes, encoding: str) -> bytes:
+    if encoding == "lz4":
+        return bytes(cramjam.lz4.decompress(body))
+    if encoding == "zstd":
+        return bytes(cramjam.zstd.decompress(body))
+    if encoding == "gzip":
+        return gzip.decompress(body)
+    return zlib.decompress(body) if encoding == "deflate" else body
