@@ -75,7 +75,13 @@ class RunningWorker:
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._producer = Producer({"bootstrap.servers": settings.kafka.bootstrap, "linger.ms": 50})
+        self._producer = Producer(
+            {
+                "bootstrap.servers": settings.kafka.bootstrap,
+                "linger.ms": 50,
+                "message.max.bytes": 4_000_000,
+            }
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
