@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.blocks import Blocks, blocks_of
+from tailbudget.models.order import run_sizes
 from tailbudget.schemas.summary import Moments
 
 _ROWS: Final = 16384
@@ -119,7 +120,7 @@ def _columns(blocks: Blocks, columns: _Floats) -> _Columns:
         filled = columns.copy()
         filled[partial] = np.where(present, columns[partial], 0.0)
     sums = np.add.reduceat(filled, blocks.first_rows, axis=1)
-    n = np.tile(np.diff(blocks.first_rows, append=columns.shape[1]), (len(columns), 1))
+    n = np.tile(run_sizes(blocks.first_rows, columns.shape[1]), (len(columns), 1))
     n[partial] = np.add.reduceat(present, blocks.first_rows, axis=1, dtype=np.int64)
     reference = sums / np.maximum(n, 1)
     return _masked(blocks.gather(filled), partial, blocks.gather(present), reference)
