@@ -35,7 +35,10 @@ def profile_of_rows(rows: Successes) -> Profile:
     sizes = run_sizes(starts, len(rows.at))
     of = np.repeat(np.arange(len(starts)), sizes)
     covariate = np.empty((len(starts), covariates))
-    for c, values in enumerate(np.nan_to_num(rows.covariate)):
+    present = rows.covariate
+    if np.isnan(present.sum()):
+        present = np.where(np.isnan(present), 0.0, present)
+    for c, values in enumerate(present):
         covariate[:, c] = np.bincount(of, values if weight is None else values * weight)
     return Profile(
         group=rows.group[starts].astype(np.int32),
