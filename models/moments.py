@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.blocks import Blocks, blocks_of
+from tailbudget.models.order import run_sizes
 from tailbudget.schemas.summary import Moments
 
 _ROWS: Final = 16384
@@ -99,16 +100,34 @@ def _ranges(starts: NDArray[np.intp], n: int) -> Iterator[tuple[int, int]]:
 
 
 def _moments(blocks: Blocks, x: _Floats, y: _Floats, stages: NDArray[np.intp]) -> Moments:
-    left, right = _columns(blocks, x), _columns(blocks, y)
-    log_left, log_right = _logarithms(left), _logarithms(right)
+    k, wide = len(x), int(stages[-1]) + 1
+    right = _columns(blocks, np.concatenate([y, x]))
+    left, logs = _last(right, k), _logarithms(right)
     squares = replace(
         left, values=left.values * left.values, reference=left.reference * left.reference
     )
+    # The covariates stand behind the stages: the same product has their pairs with each other.
+    at = np.append(stages, wide + np.arange(k))
+    n, mean, product = _pairs(blocks, [left, squares], right, at)
+    log_n, log_mean, log_product = _pairs(blocks, [_last(logs, k)], logs, at)
     return Moments(
-        *_pairs(blocks, [left, squares], right, stages),
-        *_pairs(blocks, [log_left], log_right, stages),
-        *_pairs(blocks, [left], left, np.arange(len(x))),
+        n=n[:, :, :wide],
+        mean=mean[:, :, :wide],
+        product=product[:, :, :wide],
+        log_n=log_n[:, :, :wide],
+        log_mean=log_mean[:, :, :wide],
+        log_product=log_product[:, :, :wide],
+        pair_n=n[:, :, wide:],
+        pair_mean=mean[:, :, wide:, [0, 2]],
+        pair_product=product[:, :, wide:, [0, 3, 5]],
     )
+
+
+def _last(columns: _Columns, k: int) -> _Columns:
+    """Return the last k columns, with the presence columns that they need."""
+    used = np.unique(np.append(0, columns.mask[-k:]))
+    mask = np.searchsorted(used, columns.mask[-k:])
+    return _Columns(columns.masks[used], mask, columns.values[-k:], columns.reference[-k:])
 
 
 def _columns(blocks: Blocks, columns: _Floats) -> _Columns:
@@ -119,7 +138,7 @@ def _columns(blocks: Blocks, columns: _Floats) -> _Columns:
         filled = columns.copy()
         filled[partial] = np.where(present, columns[partial], 0.0)
     sums = np.add.reduceat(filled, blocks.first_rows, axis=1)
-    n = np.tile(np.diff(blocks.first_rows, append=columns.shape[1]), (len(columns), 1))
+    n = np.tile(run_sizes(blocks.first_rows, columns.shape[1]), (len(columns), 1))
     n[partial] = np.add.reduceat(present, blocks.first_rows, axis=1, dtype=np.int64)
     reference = sums / np.maximum(n, 1)
     return _masked(blocks.gather(filled), partial, blocks.gather(present), reference)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.cells import Cells, count_keys, count_slots, slots_of
+from tailbudget.models.order import run_sizes
 from tailbudget.models.sketch import BUCKETS, HIGHEST_MS, LOWEST_MS, bucket_index
 from tailbudget.schemas.summary import FIXED_STAGES, UNATTRIBUTED
 
@@ -92,7 +93,7 @@ def _count(sums: StageSums, columns: list[Values]) -> Cells:
 def _keys(values: Values, first: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return bucket + first[group] of each value."""
     keys = bucket_index(values.ms)
-    sizes = np.diff(values.starts, append=len(values.ms))
+    sizes = run_sizes(values.starts, len(values.ms))
     keys += np.repeat(first[values.group[values.starts]], sizes)
     return keys
 
@@ -103,7 +104,7 @@ def _add(sums: StageSums, values: Values) -> None:
     sums.min_ms[present, stage] = np.minimum.reduceat(values.ms, starts)
     sums.max_ms[present, stage] = np.maximum.reduceat(values.ms, starts)
     if values.weight is None:
-        sums.n[present, stage] = np.diff(starts, append=len(values.ms))
+        sums.n[present, stage] = run_sizes(starts, len(values.ms))
         sums.sum_ns[present, stage] = np.add.reduceat(values.ns, starts)
     else:
         sums.n[present, stage] = np.add.reduceat(values.weight, starts)

@@ -21,30 +21,28 @@ WITH
             AND p.pane < parseDateTimeBestEffort({to:String}, 'UTC')
         GROUP BY stages, bucket
     ),
-    sizes AS
+    placed AS
     (
         SELECT
-            bucket,
-            sum(n) AS size,
-            sum(size) OVER (ORDER BY bucket) AS last,
-            sum(size) OVER () AS total,
+            stages, ns,
+            sum(n) OVER (PARTITION BY bucket) AS size,
+            sum(n) OVER (ORDER BY bucket) AS last,
+            sum(n) OVER () AS total,
             (toInt64(intDiv(total * 95 + 99, 100)), toInt64(intDiv(total * 99 + 99, 100))) AS slow,
             (toInt64(intDiv(total * 40 + 99, 100)), toInt64(intDiv(total * 50 + 99, 100))) AS fast,
             greatest(least(toInt64(last), slow.2) - greatest(toInt64(last - size), slow.1 - 1), 0) / size AS slow_share,
             greatest(least(toInt64(last), fast.2) - greatest(toInt64(last - size), fast.1 - 1), 0) / size AS fast_share
         FROM buckets
-        GROUP BY bucket
     ),
     means AS
     (
         SELECT
             stage_here AS stage,
-            any(sizes.slow.2 - sizes.slow.1 + 1) AS slow_n,
-            any(sizes.fast.2 - sizes.fast.1 + 1) AS fast_n,
+            any(slow.2 - slow.1 + 1) AS slow_n,
+            any(fast.2 - fast.1 + 1) AS fast_n,
             sum(stage_ns * slow_share) / slow_n / 1e6 AS mean_slow_ms,
             sum(stage_ns * fast_share) / fast_n / 1e6 AS mean_fast_ms
-        FROM buckets
-        INNER JOIN sizes USING (bucket)
+        FROM placed
         ARRAY JOIN stages AS stage_here, ns AS stage_ns
         WHERE stage_here != 'failed'
         GROUP BY stage
@@ -74,76 +72,52 @@ LEFT JOIN tail(service = {service:String}, from = {from:String}, to = {to:String
 -- P95 lies is shared out.
 CREATE OR REPLACE VIEW cohort_table AS
 WITH
-    rows AS
+    counts AS
     (
         SELECT
             if(mapContains(p.dims, {dimension:String}), p.dims[{dimension:String}], if(mapContains(p.dims, '(other)'), '(other)', '(none)')) AS value,
-            p.requests AS requests, p.failed AS failed, p.n AS n,
-            p.min_ms AS min_ms, p.max_ms AS max_ms, p.b AS b, p.c AS c
+            bucket,
+            sum(count_here) AS count,
+            min(p.min_ms) AS low,
+            max(p.max_ms) AS high,
+            sumIf(p.requests, bucket = 32767) AS requests_here
         FROM current_panes AS p
+        ARRAY JOIN
+            arrayPushBack(p.b, toInt16(32767)) AS bucket,
+            arrayPushBack(p.c, p.failed) AS count_here
         WHERE p.stage = 'total'
             AND p.service = {service:String}
             AND p.pane >= parseDateTimeBestEffort({from:String}, 'UTC')
             AND p.pane < parseDateTimeBestEffort({to:String}, 'UTC')
-    ),
-    counts AS
-    (
-        SELECT value, bucket, sum(count_here) AS count
-        FROM rows
-        ARRAY JOIN
-            arrayPushBack(b, toInt16(32767)) AS bucket,
-            arrayPushBack(c, failed) AS count_here
         GROUP BY value, bucket
     ),
-    slow AS
+    placed AS
     (
         SELECT
-            bucket,
-            sum(count) AS size,
-            sum(size) OVER (ORDER BY bucket) AS last,
-            sum(size) OVER () AS total,
+            value, bucket, count, low, high, requests_here,
+            sum(count) OVER (PARTITION BY bucket) AS size,
+            sum(count) OVER (ORDER BY bucket) AS last,
+            sum(count) OVER () AS total,
             intDiv(total * 95 + 99, 100) AS rank,
-            total - rank AS slow_total,
-            if(size > 0, (last - least(greatest(last - size, rank), last)) / size, 0) AS share
+            if(size > 0, count * (last - least(greatest(last - size, rank), last)) / size, 0) AS slow_here,
+            min(low) OVER () AS low_all,
+            max(high) OVER () AS high_all,
+            quantileExactWeightedIf(0.99)(bucket, count, bucket != 32767) OVER () AS bucket_all
         FROM counts
-        GROUP BY bucket
-    ),
-    shares AS
-    (
-        SELECT value, sum(count * share) / nullIf(any(slow_total), 0) AS slow_share, any(total) AS total
-        FROM counts
-        INNER JOIN slow USING (bucket)
-        GROUP BY value
-    ),
-    percentiles AS
-    (
-        SELECT
-            value,
-            sum(requests) AS requests_of,
-            sum(failed) AS failed_of,
-            sum(n) AS n_of,
-            least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(quantileExactWeightedArray(0.99)(b, c) + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min(min_ms)), max(max_ms)) AS p99
-        FROM rows
-        GROUP BY value
-    ),
-    everything AS
-    (
-        SELECT
-            sum(n) AS n_all,
-            least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(quantileExactWeightedArray(0.99)(b, c) + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min(min_ms)), max(max_ms)) AS p99_all
-        FROM rows
     )
 SELECT
     value,
-    requests_of AS requests,
-    failed_of AS failed,
-    if(n_of > 0, p99, NULL) AS p99_ms,
-    if(n_of > 0, p99 - p99_all, NULL) AS delta_ms,
-    100 * slow_share AS slow_share_pct,
-    100 * requests_of / nullIf(total, 0) AS traffic_share_pct
-FROM percentiles
-INNER JOIN shares USING (value)
-CROSS JOIN everything;
+    sum(requests_here) AS requests,
+    sumIf(count, bucket = 32767) AS failed,
+    if(
+        sumIf(count, bucket != 32767) > 0,
+        least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(quantileExactWeightedIf(0.99)(bucket, count, bucket != 32767) + 64832), 46), bitShiftLeft(toUInt64(1), 45))), min(low)), max(high)),
+        NULL) AS p99_ms,
+    p99_ms - least(greatest(reinterpretAsFloat64(bitOr(bitShiftLeft(toUInt64(any(bucket_all) + 64832), 46), bitShiftLeft(toUInt64(1), 45))), any(low_all)), any(high_all)) AS delta_ms,
+    100 * sum(slow_here) / nullIf(any(total - rank), 0) AS slow_share_pct,
+    100 * requests / nullIf(any(total), 0) AS traffic_share_pct
+FROM placed
+GROUP BY value;
 
 -- shape(service = …, from = …, to = …): least squares of each stage on each covariate, as on the raw
 -- rows; loglog_* of the logarithms, whose slope is the exponent of a power law.

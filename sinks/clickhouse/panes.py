@@ -23,11 +23,17 @@ _SECOND_NS: Final = 1_000_000_000
 _SELECT: Final = ", ".join(
     ["toUnixTimestamp(pane) AS pane", *(name for name in NAMES if name != "pane")]
 )
-_CURRENT: Final = f"""
+_SIZES: Final = """
+SELECT toUnixTimestamp(pane) AS start, count()
+FROM panes
+WHERE service = {service:String} AND pane %s
+GROUP BY start
+ORDER BY start
+"""
+_ROWS: Final = f"""
 SELECT {_SELECT}
 FROM panes FINAL
-WHERE service = {{service:String}} AND panes.pane %s
-ORDER BY panes.pane
+WHERE service = {{service:String}} AND panes.pane IN {{panes:Array(UInt32)}}
 """
 
 
@@ -73,7 +79,7 @@ def read_panes(client: Client, service: str, panes_ns: Sequence[int]) -> dict[in
     if not panes_ns:
         return {}
     seconds = sorted({pane_ns // _SECOND_NS for pane_ns in panes_ns})
-    found = _read(client, "IN {panes:Array(UInt32)}", {"service": service, "panes": seconds})
+    found = _read(client, service, "IN {panes:Array(UInt32)}", {"panes": seconds})
     return {pane.pane_ns: pane for pane in found}
 
 
@@ -83,8 +89,8 @@ def recent_panes(client: Client, service: str, since_ns: int) -> list[StoredPane
     Raises:
         ClickHouseError: it may work later.
     """
-    since_s = -(-since_ns // _SECOND_NS)
-    return _read(client, ">= {since:UInt32}", {"service": service, "since": max(since_s, 0)})
+    since_s = max(-(-since_ns // _SECOND_NS), 0)
+    return list(_read(client, service, ">= {since:UInt32}", {"since": since_s}))
 
 
 def newest_pane(client: Client, service: str) -> int | None:
@@ -101,12 +107,31 @@ def newest_pane(client: Client, service: str) -> int | None:
     return int(newest_s) * _SECOND_NS if count else None
 
 
-def _read(client: Client, condition: str, parameters: Mapping[str, Any]) -> list[StoredPane]:
+def _read(
+    client: Client, service: str, condition: str, parameters: Mapping[str, Any]
+) -> Iterator[StoredPane]:
+    """Yield panes in order, asking for a bounded number of rows at once."""
     try:
-        table = client.query_arrow(_CURRENT % condition, parameters=dict(parameters))
+        sizes = client.query(_SIZES % condition, parameters={"service": service, **parameters})
+        for seconds in _spans(sizes.result_rows):
+            table = client.query_arrow(_ROWS, parameters={"service": service, "panes": seconds})
+            yield from unpack(_plain(table))
     except Exception as error:
-        raise classify(error, f"reading panes of {parameters['service']}") from error
-    return unpack(_plain(table))
+        raise classify(error, f"reading panes of {service}") from error
+
+
+def _spans(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
+    """Cut (pane, rows) pairs into runs of at most `MAX_ROWS` rows, or one pane."""
+    run: list[int] = []
+    rows = 0
+    for second, size in sizes:
+        if run and rows + size > MAX_ROWS:
+            yield run
+            run, rows = [], 0
+        run.append(second)
+        rows += size
+    if run:
+        yield run
 
 
 def _plain(table: pa.Table) -> pa.Table:

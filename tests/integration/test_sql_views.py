@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,10 +15,9 @@ from random_records import AWKWARD, PANE_NS, SECOND_NS, T0_NS, random_columns, s
 
 from tailbudget.models.cohort_split import CohortTotals, cohort_split
 from tailbudget.models.merge import merge
-from tailbudget.models.select import fold_cohorts
+from tailbudget.models.select import collapse, fold_cohorts
 from tailbudget.models.sketch import BUCKETS, stage_quantiles
 from tailbudget.models.tail import slow_fast
-from tailbudget.schemas.cohorts import ALL, OTHER
 from tailbudget.schemas.records import Columns, Outcome
 from tailbudget.schemas.rows import AlertRow, DeployRow
 from tailbudget.schemas.summary import TOTAL, Summary
@@ -45,18 +44,10 @@ def store(clickhouse_path: Path, columns: Columns) -> Iterator[ClickHouse]:
         yield opened
 
 
-def whole(columns: Columns) -> Summary:
-    """All panes and cohorts of requests as one group."""
-    parts = [pane.summary for pane in stored_panes(columns)]
-    together = merge([replace(p, pane_ns=np.full_like(p.pane_ns, T0_NS), ledger={}) for p in parts])
-    return merge([fold_all(together)])
-
-
-def fold_all(summary: Summary) -> Summary:
-    """Put all cohorts together, as the cohort ()."""
-    folded = fold_cohorts(summary, set())
-    assert folded.cohorts == (OTHER,)
-    return replace(folded, cohorts=(ALL,))
+def one_group(parts: Sequence[Summary]) -> Summary:
+    """All panes and cohorts as one group."""
+    moved = [replace(p, pane_ns=np.full_like(p.pane_ns, T0_NS), ledger={}) for p in parts]
+    return collapse(merge(moved))
 
 
 def by(rows: list[dict[str, Any]], *keys: str) -> dict[Any, dict[str, Any]]:
@@ -207,7 +198,7 @@ def test_the_ledger_adds_up(store: ClickHouse, columns: Columns) -> None:
 def test_the_tail_is_that_of_the_audit(store: ClickHouse, columns: Columns) -> None:
     """Band means, differences and shares equal the models'."""
     rows = by(store.query(f"SELECT * FROM tail({RANGE})").records(), "stage")
-    table = slow_fast(whole(columns))
+    table = slow_fast(one_group([pane.summary for pane in stored_panes(columns)]))
     assert table is not None
     wanted = {row.stage: row for row in (table.total, *table.rows)}
     assert set(rows) == set(wanted)
@@ -221,6 +212,22 @@ def test_the_tail_is_that_of_the_audit(store: ClickHouse, columns: Columns) -> N
     ).rows
     assert table.driver is not None
     assert top == ((table.driver.stage,),)
+
+
+def test_panes_of_other_stages_have_a_tail_together(clickhouse: ClickHouse) -> None:
+    """A stage that came with a later version of the service took no time before."""
+    before = random_columns(36, 1500, span_s=60, stages=("decode", "queue"))
+    after = random_columns(37, 1500, span_s=60, stages=("decode", "network", "prefill"))
+    after = replace(after, ts_ns=after.ts_ns + 60 * SECOND_NS)
+    panes = [*stored_panes(before), *stored_panes(after)]
+    clickhouse.write_panes(panes)
+    rows = by(clickhouse.query(f"SELECT * FROM tail({RANGE})").records(), "stage")
+    table = slow_fast(one_group([pane.summary for pane in panes]))
+    assert table is not None
+    assert set(rows) == {"total", *(row.stage for row in table.rows)}
+    for row in table.rows:
+        assert rows[row.stage]["mean_slow_ms"] == pytest.approx(row.mean_slow_ms, rel=1e-9)
+        assert rows[row.stage]["mean_fast_ms"] == pytest.approx(row.mean_fast_ms, rel=1e-9)
 
 
 def test_the_stage_table_joins_both(store: ClickHouse) -> None:

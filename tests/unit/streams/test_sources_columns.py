@@ -61,7 +61,13 @@ def test_a_new_column_is_never_missed() -> None:
     one = decoder("native", RULES)
     one.decode([SourceMessage(json.dumps(GOOD).encode(), 0, NOW_NS)])
     for spelling in ('"late_ms":3', '"late_ms" : 3', '"late_ms"\t:3', '"l\\u0061te_ms": 3'):
-        for tail in ("", ',"route":"a\\":null"', ',"route":"x :y !:"', ',"region":null'):
+        for tail in (
+            "",
+            ',"route":"a\\":null"',
+            ',"route":"x :y !:"',
+            ',"route":"\\u0022:"',
+            ',"region":null',
+        ):
             text = json.dumps(GOOD)[:-1] + f",{spelling}{tail}}}"
             fresh = decoder("native", RULES)
             fresh.decode([SourceMessage(json.dumps({**GOOD, "route": "a"}).encode(), 0, NOW_NS)])

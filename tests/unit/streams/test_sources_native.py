@@ -217,6 +217,7 @@ def test_blank_and_double_messages_do_not_even_out() -> None:
     """As many records as messages does not mean one record a message."""
     twice = b"\n".join([json.dumps(GOOD).encode()] * 2)
     assert columns_of(decode(b" ", twice)).offset.tolist() == [8, 8]
+    assert columns_of(decode(twice, {})).offset.tolist() == [7, 7, 8]
 
 
 def test_an_object_over_several_lines_is_one_record() -> None:
