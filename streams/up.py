@@ -7,7 +7,6 @@ import contextlib
 import signal
 import socket
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
