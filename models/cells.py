@@ -18,6 +18,7 @@ from tailbudget.models.sketch import BUCKETS, OCTAVES, bucket_index
 _PAGE: Final = 6  # bits: one octave of one sketch
 _SPARE: Final = 8  # counters a value, above which octaves are counted
 _FEW: Final = 1 << 16  # counters that are never too many
+_CHUNK: Final = 1 << 16  # cells added at a time, so that what is in between stays in the cache
 
 _Ints = NDArray[np.int64]
 
@@ -49,9 +50,14 @@ class Slots:
     zero: _Ints
     ends: _Ints
 
+    @property
+    def total(self) -> int:
+        """How many counters there are."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
     def worthwhile(self, values: int) -> bool:
         """Tell whether the dense array is small enough for so many values."""
-        return not len(self.ends) or int(self.ends[-1]) <= max(_SPARE * values, _FEW)
+        return self.total <= max(_SPARE * values, _FEW)
 
 
 def slots_of(n: _Ints, min_ms: NDArray[np.float64], max_ms: NDArray[np.float64]) -> Slots:
@@ -64,9 +70,25 @@ def slots_of(n: _Ints, min_ms: NDArray[np.float64], max_ms: NDArray[np.float64])
 def count_slots(at: _Ints, weights: _Ints | None, slots: Slots) -> Cells:
     """Add up the weights (1 each when None) of values whose counters are `at`."""
     # Weighted counts pass through float64: whole numbers, exact below 2^53.
-    dense = np.bincount(at, weights, int(slots.ends[-1]) if len(slots.ends) else 0)
+    return _read_off(np.bincount(at, weights, slots.total), slots)
+
+
+def add_cells(cells: Cells, zero: _Ints, slots: Slots) -> Cells:
+    """Add up sparse counts; zero[c] is the counter of bucket 0 of the sketch that c belongs to."""
+    dense = np.zeros(slots.total, np.int64)
+    for low in range(0, len(cells.cell), _CHUNK):
+        part = slice(low, low + _CHUNK)
+        at = zero[cells.cell[part]]
+        at += cells.bucket[part]
+        np.add.at(dense, at, cells.count[part])
+    return _read_off(dense, slots)
+
+
+def _read_off(dense: NDArray[np.int64] | NDArray[np.float64], slots: Slots) -> Cells:
     found = np.flatnonzero(dense != 0)  # much faster than on the counts themselves
-    many = np.diff(np.searchsorted(found, slots.ends), prepend=0)
+    below = np.searchsorted(found, slots.ends)
+    many = below.copy()
+    many[1:] -= below[:-1]
     cell = np.repeat(np.arange(len(many), dtype=np.int32), many)
     bucket = found - np.repeat(slots.zero, many)
     return Cells(cell, bucket.astype(np.int16), dense[found].astype(np.int64))
