@@ -31,7 +31,7 @@ def _rows(cells: Cells) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("cells", "n"), [(1, 1), (3, 500), (40, 200), (7, 0)])
 def test_both_layouts_count_alike(cells: int, n: int, weighted: bool) -> None:  # noqa: FBT001
-    """Counters between the extremes, or by touched octave: the same sparse counts."""
+    """Counters between the extremes, or values in order: the same sparse counts."""
     cell, ms = _values(n, cells, n)
     weights = np.arange(n) % 5 + 1 if weighted else np.ones(n, np.int64)
     given = weights if weighted else None
@@ -55,7 +55,7 @@ def test_both_layouts_count_alike(cells: int, n: int, weighted: bool) -> None:  
 
 
 def test_few_values_far_apart_are_not_worth_a_dense_array() -> None:
-    """Thousands of sketches that span the whole range are counted by octave instead."""
+    """Thousands of sketches that span the whole range are put in order instead."""
     n = np.full(2000, 2)
     wide = slots_of(n, np.full(2000, 0.0), np.full(2000, 1e6))
     assert not wide.worthwhile(4000)
