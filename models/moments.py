@@ -20,6 +20,8 @@ from tailbudget.schemas.summary import Moments
 
 _ROWS: Final = 16384  # at a time, so that what is in between stays in the cache
 
+_ROUNDING: Final = 1e-13
+
 _Floats = NDArray[np.float64]
 _T = TypeVar("_T", np.float64, np.int64)
 
@@ -223,12 +225,19 @@ def _pairs(
         for reference, shift in zip(references, [*x_means, y_sum * inverse], strict=True)
     ]
     products = [
-        entries(1 + v + p, 0) - x_sums[i] * x_means[j] for p, (i, j) in enumerate(_among(v))
+        _less(entries(1 + v + p, 0), x_sums[i] * x_means[j]) for p, (i, j) in enumerate(_among(v))
     ]
     products += [entries(1 + i, 1) - x_means[i] * y_sum for i in range(v)]
-    products.append(y_square - y_sum * y_sum * inverse)
+    products.append(_less(y_square, y_sum * y_sum * inverse))
     counts = _placed([np.rint(n).astype(np.int64)], at)[..., 0]
     return counts, _placed(means, at), _placed(products, at)
+
+
+def _less(squares: _Floats, share: _Floats) -> _Floats:
+    """Return squares - share, or 0 where so little is left that it is rounding error."""
+    left = squares - share
+    left[np.abs(left) <= _ROUNDING * np.abs(squares)] = 0.0
+    return left
 
 
 def _placed(parts: list[NDArray[_T]], at: NDArray[np.intp]) -> NDArray[_T]:
