@@ -56,6 +56,7 @@ class Fleet:
         with log:
             return subprocess.Popen(
                 [sys.executable, "-m", "tailbudget.streams.cli", "worker", "-c", self._config],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
