@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,6 +68,18 @@ class CohortSums:
         if empty:
             self._free += empty
             self._row = {cohort: row for cohort, row in self._row.items() if row not in empty}
+
+    @contextmanager
+    def until(self, end_ns: int) -> Iterator[None]:
+        """Leave out the panes that start at `end_ns` or later for a while."""
+        newer = {at: pane for at, pane in self._panes.items() if at >= end_ns}
+        for at in newer:
+            del self._panes[at]
+        try:
+            with self._running.without(newer):
+                yield
+        finally:
+            self._panes.update(newer)
 
     def totals(self) -> CohortTotals:
         """Return the totals of every cohort that has requests in the panes."""

@@ -12,9 +12,10 @@ from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tailbudget.models.align import align
-from tailbudget.models.cells import count_cells
+from tailbudget.models.cells import Cells, Slots, count_keys, count_slots, slots_of
 from tailbudget.models.groups import Groups, number_groups
 from tailbudget.models.moments_merge import regroup_moments
 from tailbudget.models.order import order, run_starts
@@ -68,12 +69,13 @@ def regroup(loose: Summary, groups: Groups, *, sample_size: int = SAMPLE_SIZE) -
     """
     if not len(groups):
         return loose
-    of, stages = groups.of, len(loose.stages)
+    of = groups.of
     at = order(of, len(groups))
     starts = run_starts(of[at])
-    cells = of[:, None] * stages + np.arange(stages)
-    keys = cells.ravel()[loose.cell] * BUCKETS + loose.bucket
-    counted = count_cells(keys, loose.count, len(groups) * stages)
+    n = np.add.reduceat(loose.n[at], starts, axis=0)
+    min_ms = np.minimum.reduceat(loose.min_ms[at], starts, axis=0)
+    max_ms = np.maximum.reduceat(loose.max_ms[at], starts, axis=0)
+    counted = _count(loose, of, slots_of(n.ravel(), min_ms.ravel(), max_ms.ravel()), n)
     return replace(
         loose,
         pane_ns=groups.pane_ns,
@@ -81,10 +83,10 @@ def regroup(loose: Summary, groups: Groups, *, sample_size: int = SAMPLE_SIZE) -
         requests=np.add.reduceat(loose.requests[at], starts),
         failed=np.add.reduceat(loose.failed[at], starts),
         over=np.add.reduceat(loose.over[at], starts, axis=0),
-        n=np.add.reduceat(loose.n[at], starts, axis=0),
+        n=n,
         sum_ns=np.add.reduceat(loose.sum_ns[at], starts, axis=0),
-        min_ms=np.minimum.reduceat(loose.min_ms[at], starts, axis=0),
-        max_ms=np.maximum.reduceat(loose.max_ms[at], starts, axis=0),
+        min_ms=min_ms,
+        max_ms=max_ms,
         cell=counted.cell,
         bucket=counted.bucket,
         count=counted.count,
@@ -92,6 +94,17 @@ def regroup(loose: Summary, groups: Groups, *, sample_size: int = SAMPLE_SIZE) -
         moments=regroup_moments(loose.moments, of, len(groups)),
         sample=_regroup_sample(loose.sample, groups, sample_size),
     )
+
+
+def _count(loose: Summary, of: NDArray[np.int64], slots: Slots, n: NDArray[np.int64]) -> Cells:
+    """Add up the sketches of the groups that fall together."""
+    fits = slots.worthwhile(len(loose.cell))
+    cells = np.arange(n.size).reshape(n.shape)
+    first = slots.zero[cells] if fits else cells * BUCKETS
+    keys = first[of].ravel()[loose.cell] + loose.bucket
+    if fits:
+        return count_slots(keys, loose.count, slots)
+    return count_keys(keys, loose.count, n.size)
 
 
 def _regroup_sample(sample: Sample, groups: Groups, size: int) -> Sample:

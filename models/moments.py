@@ -8,15 +8,21 @@ All sums that a pair needs are then entries of one matrix product a group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.blocks import Blocks, blocks_of
+from tailbudget.models.order import run_sizes
 from tailbudget.schemas.summary import Moments
 
+_ROWS: Final = 16384
+
 _Floats = NDArray[np.float64]
+_T = TypeVar("_T", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +75,59 @@ def moments_of_rows(
         weight: [n] or None for 1 each.
         stages: [k] index of each stage in the result, the first 0 and the last S - 1.
     """
-    blocks = blocks_of(starts, x.shape[1], weight)
-    left, right = _columns(blocks, x), _columns(blocks, y)
-    log_left, log_right = _logarithms(left), _logarithms(right)
+    n = x.shape[1]
+    pieces = []
+    for low, high in _ranges(starts, n):
+        first, last = int(starts[low]), int(starts[high]) if high < len(starts) else n
+        blocks = blocks_of(
+            starts[low:high] - first, last - first, None if weight is None else weight[first:last]
+        )
+        pieces.append(_moments(blocks, x[:, first:last], y[:, first:last], stages))
+    if len(pieces) == 1:
+        return pieces[0]
+    names = [field.name for field in fields(Moments)]
+    return Moments(*(np.concatenate([getattr(p, name) for p in pieces]) for name in names))
+
+
+def _ranges(starts: NDArray[np.intp], n: int) -> Iterator[tuple[int, int]]:
+    """Cut the groups into ranges of about `_ROWS` rows, so that the work stays in the cache."""
+    ends = np.append(starts[1:], n)
+    low = 0
+    while low < len(starts):
+        high = max(int(np.searchsorted(ends, starts[low] + _ROWS, "right")), low + 1)
+        yield low, high
+        low = high
+
+
+def _moments(blocks: Blocks, x: _Floats, y: _Floats, stages: NDArray[np.intp]) -> Moments:
+    k, wide = len(x), int(stages[-1]) + 1
+    right = _columns(blocks, np.concatenate([y, x]))
+    left, logs = _last(right, k), _logarithms(right)
     squares = replace(
         left, values=left.values * left.values, reference=left.reference * left.reference
     )
-    covariates = np.arange(len(x))
+    # The covariates stand behind the stages: the same product has their pairs with each other.
+    at = np.append(stages, wide + np.arange(k))
+    n, mean, product = _pairs(blocks, [left, squares], right, at)
+    log_n, log_mean, log_product = _pairs(blocks, [_last(logs, k)], logs, at)
     return Moments(
-        *_pairs(blocks, [left, squares], right, stages),
-        *_pairs(blocks, [log_left], log_right, stages),
-        *_pairs(blocks, [left], left, covariates),
+        n=n[:, :, :wide],
+        mean=mean[:, :, :wide],
+        product=product[:, :, :wide],
+        log_n=log_n[:, :, :wide],
+        log_mean=log_mean[:, :, :wide],
+        log_product=log_product[:, :, :wide],
+        pair_n=n[:, :, wide:],
+        pair_mean=mean[:, :, wide:, [0, 2]],
+        pair_product=product[:, :, wide:, [0, 3, 5]],
     )
+
+
+def _last(columns: _Columns, k: int) -> _Columns:
+    """Return the last k columns, with the presence columns that they need."""
+    used = np.unique(np.append(0, columns.mask[-k:]))
+    mask = np.searchsorted(used, columns.mask[-k:])
+    return _Columns(columns.masks[used], mask, columns.values[-k:], columns.reference[-k:])
 
 
 def _columns(blocks: Blocks, columns: _Floats) -> _Columns:
@@ -91,7 +138,7 @@ def _columns(blocks: Blocks, columns: _Floats) -> _Columns:
         filled = columns.copy()
         filled[partial] = np.where(present, columns[partial], 0.0)
     sums = np.add.reduceat(filled, blocks.first_rows, axis=1)
-    n = np.tile(np.diff(blocks.first_rows, append=columns.shape[1]), (len(columns), 1))
+    n = np.tile(run_sizes(blocks.first_rows, columns.shape[1]), (len(columns), 1))
     n[partial] = np.add.reduceat(present, blocks.first_rows, axis=1, dtype=np.int64)
     reference = sums / np.maximum(n, 1)
     return _masked(blocks.gather(filled), partial, blocks.gather(present), reference)
@@ -113,7 +160,8 @@ def _logarithms(columns: _Columns) -> _Columns:
     reference = np.log(np.maximum(columns.reference, np.finfo(np.float64).tiny))
     if positive.all():
         return replace(columns, values=np.log(columns.values), reference=reference)
-    logs = np.log(np.where(positive, columns.values, 1.0))
+    logs = np.where(positive, columns.values, 1.0)
+    np.log(logs, out=logs)
     partial = np.flatnonzero((columns.mask > 0) | ~positive.all(axis=(1, 2)))
     present = positive[partial] & (columns.masks[columns.mask[partial]] > 0)
     return _masked(logs, partial, present, reference)
@@ -166,27 +214,38 @@ def _pairs(
     the right stands at at[j] of the result.
     """
     left, v, k, wide = variables[0], len(variables), len(variables[0].mask), len(right.mask)
-    sums = blocks.products(_lefts(blocks, variables), _rights(blocks, right))
-    at_y = [right.mask, *(len(right.masks) + wide * i + np.arange(wide) for i in range(2))]
+    by_group = blocks.products(_lefts(blocks, variables), _rights(blocks, right))
+    sums = np.ascontiguousarray(by_group.transpose(1, 2, 0))
 
     def entries(i: int, j: int) -> _Floats:
-        at_x = len(left.masks) + k * (i - 1) + np.arange(k) if i else left.mask
-        return sums[:, at_x[:, None], at_y[j]]
+        rows = sums[left.mask] if not i else sums[len(left.masks) + k * (i - 1) :][:k]
+        if not j:
+            return rows[:, right.mask]
+        return rows[:, len(right.masks) + wide * (j - 1) :][:, :wide]
 
     n, y_sum, y_square = (entries(0, j) for j in range(3))
     inverse = 1.0 / np.maximum(n, 1.0)
     x_sums = [entries(1 + i, 0) for i in range(v)]
-    shape = (len(sums), k, int(at[-1]) + 1)
-    counts = np.zeros(shape, np.int64)
-    counts[:, :, at] = np.rint(n)
-    means = np.zeros((*shape, v + 1))
-    references = [x.reference.T[:, :, None] for x in variables] + [right.reference.T[:, None, :]]
-    for i, (reference, total) in enumerate(zip(references, [*x_sums, y_sum], strict=True)):
-        means[:, :, at, i] = np.where(n > 0, reference + total * inverse, 0.0)
-    products = np.zeros((*shape, len(_among(v + 1))))
-    for p, (i, j) in enumerate(_among(v)):
-        products[:, :, at, p] = entries(1 + v + p, 0) - x_sums[i] * x_sums[j] * inverse
-    for i in range(v):
-        products[:, :, at, i - v - 1] = entries(1 + i, 1) - x_sums[i] * y_sum * inverse
-    products[:, :, at, -1] = y_square - y_sum * y_sum * inverse
-    return counts, means, products
+    x_means = [x_sum * inverse for x_sum in x_sums]
+    references = [*(x.reference[:, None] for x in variables), right.reference[None]]
+    present = n > 0
+    means = [
+        (reference + shift) * present
+        for reference, shift in zip(references, [*x_means, y_sum * inverse], strict=True)
+    ]
+    products = [
+        entries(1 + v + p, 0) - x_sums[i] * x_means[j] for p, (i, j) in enumerate(_among(v))
+    ]
+    products += [entries(1 + i, 1) - x_means[i] * y_sum for i in range(v)]
+    products.append(y_square - y_sum * y_sum * inverse)
+    counts = _placed([np.rint(n).astype(np.int64)], at)[..., 0]
+    return counts, _placed(means, at), _placed(products, at)
+
+
+def _placed(parts: list[NDArray[_T]], at: NDArray[np.intp]) -> NDArray[_T]:
+    """Turn parts [k, l, G] into [G, k, L, parts], column j at at[j], zeros between."""
+    k, _, groups = parts[0].shape
+    result = np.zeros((len(parts), k, int(at[-1]) + 1, groups), parts[0].dtype)
+    for part, place in zip(parts, result, strict=True):
+        place[:, at] = part
+    return result.transpose(3, 1, 2, 0)

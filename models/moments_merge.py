@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.order import order, run_starts
+from tailbudget.models.order import order, run_sizes, run_starts
 from tailbudget.schemas.summary import Moments
 
 _Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def combine(
 ) -> tuple[_Counts, _Floats, _Floats]:
     """Add up n [P, ...], mean [P, ..., v] and product [P, ..., p] over runs of the first axis."""
     n, mean, product = parts
-    sizes = np.diff(starts, append=len(n))
+    sizes = run_sizes(starts, len(n))
     total = np.add.reduceat(n, starts, axis=0)
     weight = n[..., None].astype(np.float64)
     base = mean[starts]

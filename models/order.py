@@ -36,3 +36,11 @@ def run_starts(ordered: NDArray[np.generic]) -> NDArray[np.intp]:
     begins[0] = True
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
     return np.flatnonzero(begins)
+
+
+def run_sizes(starts: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """Return how long each run of n values is."""
+    sizes = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
+    sizes[-1:] = n - starts[-1:]
+    return sizes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.order import order, run_starts
+from tailbudget.models.order import order, run_sizes, run_starts
 from tailbudget.models.rows import COARSE, Successes
 from tailbudget.schemas.summary import Profile
 
@@ -32,10 +32,13 @@ def profile_of_rows(rows: Successes) -> Profile:
     ns = rows.ns if weight is None else rows.ns * weight
     columns = [0, *range(2, stages)]
     stage_ns[:, columns] = _sums(ns, starts).T
-    sizes = np.diff(starts, append=len(rows.at))
+    sizes = run_sizes(starts, len(rows.at))
     of = np.repeat(np.arange(len(starts)), sizes)
     covariate = np.empty((len(starts), covariates))
-    for c, values in enumerate(np.nan_to_num(rows.covariate)):
+    present = rows.covariate
+    if np.isnan(present.sum()):
+        present = np.where(np.isnan(present), 0.0, present)
+    for c, values in enumerate(present):
         covariate[:, c] = np.bincount(of, values if weight is None else values * weight)
     return Profile(
         group=rows.group[starts].astype(np.int32),

@@ -34,13 +34,12 @@ def bare(summary: Summary) -> Summary:
     )
 
 
-def flatten(summary: Summary, pane_ns: int) -> Summary:
-    """Return the groups from `pane_ns` on, all called the pane `pane_ns` of all cohorts.
+def flatten(summary: Summary, pane_ns: int, end_ns: int) -> Summary:
+    """Return the groups of [pane_ns, end_ns), all called the pane `pane_ns` of all cohorts.
 
     The result has several groups of one key, which `merge` puts into one; nothing else reads it.
     """
-    current = take(summary, np.flatnonzero(summary.pane_ns >= pane_ns), {})
+    inside = (summary.pane_ns >= pane_ns) & (summary.pane_ns < end_ns)
+    current = take(summary, np.flatnonzero(inside), {})
     groups = len(current.pane_ns)
-    return replace(
-        current, pane_ns=np.full(groups, pane_ns, np.int64), cohorts=(ALL,) * groups
-    )
+    return replace(current, pane_ns=np.full(groups, pane_ns, np.int64), cohorts=(ALL,) * groups)

@@ -99,7 +99,7 @@ def nanoseconds(
     """Round milliseconds to whole nanoseconds, missing ones to 0."""
     scaled = ms * NS_PER_MS
     if complete is None or not complete.all():
-        np.nan_to_num(scaled, copy=False)
+        scaled[np.isnan(scaled)] = 0.0
     if scaled.size and scaled.max() > _MOST_NS:
         np.minimum(scaled, _MOST_NS, out=scaled)
     return np.rint(scaled, out=scaled).astype(np.int64)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -70,6 +72,19 @@ class RunningSums:
         flat = self._table.reshape(-1)
         for chunk in self._parts.pop(pane_ns, _Part()).chunks:
             flat[chunk.key] -= chunk.value
+
+    @contextmanager
+    def without(self, panes: Iterable[int]) -> Iterator[None]:
+        """Leave these panes out of `table` for a while; nothing may be added meanwhile."""
+        chunks = [c for pane in panes if pane in self._parts for c in self._parts[pane].chunks]
+        flat = self._table.reshape(-1)
+        for chunk in chunks:
+            flat[chunk.key] -= chunk.value
+        try:
+            yield
+        finally:
+            for chunk in chunks:
+                flat[chunk.key] += chunk.value
 
 
 def _narrow(key: NDArray[np.integer], value: NDArray[np.int64]) -> Sparse:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.order import order, run_starts
+from tailbudget.models.order import order, run_sizes, run_starts
 
 SAMPLE_SIZE: Final = 16
 SLOWEST: Final = 2
@@ -109,7 +109,7 @@ def _below(
     tau[distinct[following]] = rows.hash[at[starts[following]]]
     complete = np.zeros(rows.groups, np.bool_)
     complete[distinct[following]] = True
-    keep = np.repeat(rank < size, np.diff(starts, append=len(at)))
+    keep = np.repeat(rank < size, run_sizes(starts, len(at)))
     return at[keep], tau, complete
 
 
@@ -118,7 +118,7 @@ def _slow(rows: Rows) -> NDArray[np.intp]:
     starts = run_starts(rows.group)
     if not len(starts):
         return np.zeros(0, np.intp)
-    sizes = np.diff(starts, append=len(rows.group))
+    sizes = run_sizes(starts, len(rows.group))
     total = rows.total_ms.copy()
     found = []
     for _ in range(SLOWEST):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -60,6 +62,18 @@ class ServiceSums:
         """Take a pane back."""
         self._running.remove(pane_ns)
         self._panes.pop(pane_ns, None)
+
+    @contextmanager
+    def until(self, end_ns: int) -> Iterator[None]:
+        """Leave out the panes that start at `end_ns` or later for a while."""
+        newer = {at: pane for at, pane in self._panes.items() if at >= end_ns}
+        for at in newer:
+            del self._panes[at]
+        try:
+            with self._running.without(newer):
+                yield
+        finally:
+            self._panes.update(newer)
 
     def add(self, pane_ns: int, summary: Summary, groups: slice) -> None:
         """Add consecutive groups of a summary to a pane."""

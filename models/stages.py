@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.cells import Cells, count_cells
+from tailbudget.models.cells import Cells, count_keys, count_slots, slots_of
+from tailbudget.models.order import run_sizes
 from tailbudget.models.sketch import BUCKETS, HIGHEST_MS, LOWEST_MS, bucket_index
 from tailbudget.schemas.summary import FIXED_STAGES, UNATTRIBUTED
 
@@ -69,25 +70,31 @@ def add_up(values: Iterable[Values], groups: int, stages: int) -> StageSums:
         cells=Cells(np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.int64)),
         clamped=np.zeros(groups, np.int64),
     )
-    keys, weights = [np.zeros(0, np.int64)], []
-    for column in values:
-        if not len(column.ms):
-            continue
+    columns = [column for column in values if len(column.ms)]
+    for column in columns:
         _add(sums, column)
-        keys.append(_keys(column, stages))
-        if column.weight is not None:
-            weights.append(column.weight)
+    return replace(sums, cells=_count(sums, columns))
+
+
+def _count(sums: StageSums, columns: list[Values]) -> Cells:
+    """Count the values of all stages into sketches; cell g * S + s is of group g and stage s."""
+    if not columns:
+        return sums.cells
+    weights = [column.weight for column in columns if column.weight is not None]
     every = np.concatenate(weights) if weights else None
-    cells = count_cells(np.concatenate(keys), every, groups * stages)
-    return replace(sums, cells=cells)
+    slots = slots_of(sums.n.ravel(), sums.min_ms.ravel(), sums.max_ms.ravel())
+    fits = slots.worthwhile(sum(len(column.ms) for column in columns))
+    cells = np.arange(sums.n.size).reshape(sums.n.shape)
+    first = slots.zero[cells] if fits else cells * BUCKETS
+    at = np.concatenate([_keys(column, first[:, column.stage]) for column in columns])
+    return count_slots(at, every, slots) if fits else count_keys(at, every, sums.n.size)
 
 
-def _keys(values: Values, stages: int) -> NDArray[np.int64]:
+def _keys(values: Values, first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return bucket + first[group] of each value."""
     keys = bucket_index(values.ms)
-    keys += np.repeat(
-        (values.group[values.starts] * stages + values.stage) * BUCKETS,
-        np.diff(values.starts, append=len(values.ms)),
-    )
+    sizes = run_sizes(values.starts, len(values.ms))
+    keys += np.repeat(first[values.group[values.starts]], sizes)
     return keys
 
 
@@ -97,7 +104,7 @@ def _add(sums: StageSums, values: Values) -> None:
     sums.min_ms[present, stage] = np.minimum.reduceat(values.ms, starts)
     sums.max_ms[present, stage] = np.maximum.reduceat(values.ms, starts)
     if values.weight is None:
-        sums.n[present, stage] = np.diff(starts, append=len(values.ms))
+        sums.n[present, stage] = run_sizes(starts, len(values.ms))
         sums.sum_ns[present, stage] = np.add.reduceat(values.ns, starts)
     else:
         sums.n[present, stage] = np.add.reduceat(values.weight, starts)

@@ -7,6 +7,9 @@ put together when asked for. All is exact: a window equals the merge of the summ
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from tailbudget.models.cohort_split import CohortTotals
@@ -89,6 +92,20 @@ class Window:
     def cohorts(self) -> CohortTotals:
         """Return the totals of each cohort."""
         return self._cohorts.totals()
+
+    @property
+    def panes(self) -> tuple[int, ...]:
+        """Starts of the panes that hold something, ascending."""
+        return self._service.panes
+
+    @contextmanager
+    def until(self, end_ns: int) -> Iterator[None]:
+        """Leave out what starts at `end_ns` or later for a while; nothing may be added meanwhile.
+
+        Fast sources run ahead: the audit of a span must not see what came after it.
+        """
+        with self._service.until(end_ns), self._cohorts.until(end_ns):
+            yield
 
     def _pane_of(self, time_ns: int) -> int:
         return time_ns // self._pane_ns * self._pane_ns

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from tailbudget.schemas.problems import Origin, Problem, dotted, locate
+from tailbudget.schemas.problems import Origin, Problem
+from tailbudget.schemas.setting_paths import dotted, locate
 from tailbudget.schemas.yaml_file import Document, Key
 
 PREFIX: Final = "TAILBUDGET_"

@@ -27,7 +27,7 @@ _BITS = 255
 _SPECIAL = 3  # NaN, +inf and -inf come before the smallest number
 _DIGITS = (0, 3, 6)
 _EXACT = 2.0**53
-_PROBE = 64  # so many floats are tried before all
+_PROBE = 64  # so many numbers are tried before all
 
 
 class Writer:
@@ -197,9 +197,11 @@ def _whole(numbers: NDArray[np.float64], scale: float) -> NDArray[np.int64] | No
 
 
 def _divisor(offsets: NDArray[np.uint64]) -> int:
-    """Return the common divisor if it is a power of ten that helps, else 1."""
+    """Return the largest power of a thousand up to 10^9 that divides all offsets."""
+    most = int(offsets.max()) if len(offsets) else 0
     for divisor in (10**9, 10**6, 10**3):
-        if len(offsets) and not (offsets % np.uint64(divisor)).any():
+        by = np.uint64(divisor)
+        if divisor <= most and not (offsets[:_PROBE] % by).any() and not (offsets % by).any():
             return divisor
     return 1
 

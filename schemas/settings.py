@@ -120,6 +120,12 @@ class Settings(Group):
         own = self.services.get(name)
         return self.defaults if own is None else own.over(self.defaults)
 
+    def in_directory(self, path: Path) -> Settings:
+        """Return these settings with the embedded engine, and all else on disk, in a directory."""
+        update = {"interface": "chdb", "path": path / "clickhouse"}
+        clickhouse = self.clickhouse.model_copy(update=update)
+        return self.model_copy(update={"clickhouse": clickhouse, "data_dir": path})
+
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     """Return the settings of a YAML file, overridden by the environment.

@@ -235,14 +235,14 @@ def _steps(run: NDArray[np.int32], bucket: NDArray[np.int16]) -> NDArray[np.int6
     """Return the difference of each bucket to the one before it in the run, or to 0."""
     steps = bucket.astype(np.int64)
     steps[1:] -= bucket[:-1]
-    first = np.flatnonzero(np.diff(run, prepend=-1))
+    first = _first(run)
     steps[first] = bucket[first]
     return steps
 
 
 def _walk(run: NDArray[np.int32], steps: NDArray[np.int64], below: int) -> NDArray[np.int16]:
     """Return the buckets that `_steps` was given."""
-    first = np.flatnonzero(np.diff(run, prepend=-1))
+    first = _first(run)
     total = np.cumsum(steps)
     before = (total - steps)[first]
     bucket = total - np.repeat(before, np.diff(first, append=len(run)))
@@ -251,12 +251,21 @@ def _walk(run: NDArray[np.int32], steps: NDArray[np.int64], below: int) -> NDArr
     return bucket.astype(np.int16)
 
 
+def _first(run: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Return where each run of equal neighbours begins."""
+    begins = np.ones(len(run), np.bool_)
+    np.not_equal(run[1:], run[:-1], out=begins[1:])
+    return np.flatnonzero(begins)
+
+
 def _cohort(pairs: Any) -> Cohort:
     return tuple((_string(name), _string(value)) for name, value in pairs)
 
 
 def _strings(values: Any) -> tuple[str, ...]:
-    return tuple(_string(value) for value in values)
+    if set(map(type, values)) - {str}:
+        raise WireError("a name is not text")
+    return tuple(values)
 
 
 def _string(value: Any) -> str:

@@ -23,9 +23,10 @@ def render(payload: Mapping[str, Any]) -> ChatMessage:
 
     Args:
         payload: the alert as it is on the alerts topic. `service`, `alert` (such as "p99"),
-            `state` and `alert_id` are needed; `measured_ms`, `slo_ms`, `note` (said in the
-            place of a figure that cannot be measured, and beside one that can), `tail_driver`, `tail_delta_ms`, `tail_share_pct`,
-            `since_ns`, `at_ns`, `reason` and `link` are told when they are there.
+            `state` and `alert_id` are needed; `measured_ms`, `slo_ms`, `note` (said in the place
+            of a figure that cannot be measured, and beside one that can), `tail_driver`,
+            `tail_delta_ms`, `tail_share_pct`, `since_ns`, `at_ns`, `reason` and `link` are told
+            when they are there.
 
     Raises:
         KeyError: a needed key is missing.

@@ -72,7 +72,9 @@ class Http:
     async def _healthz(self, _: web.Request) -> web.Response:
         status = self._status()
         healthy = bool(status["healthy"])
-        return web.Response(text="ok\n" if healthy else "starting\n", status=200 if healthy else 503)
+        return web.Response(
+            text="ok\n" if healthy else "starting\n", status=200 if healthy else 503
+        )
 
     async def _get_status(self, _: web.Request) -> web.Response:
         return _json(self._status())
@@ -93,7 +95,13 @@ class Http:
             result = await asyncio.to_thread(self._store.query, str(query))
         except TailbudgetError as error:
             return _json({"error": error.message, "remedy": error.remedy}, status=400)
-        return _json({"columns": list(result.columns), "rows": [list(row) for row in result.rows]})
+        return _json(
+            {
+                "columns": list(result.columns),
+                "rows": [list(row) for row in result.rows],
+                "truncated": result.truncated,
+            }
+        )
 
 
 def _json(value: Mapping[str, Any], *, status: int = 200) -> web.Response:

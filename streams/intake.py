@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,10 @@ from tailbudget.models.columns import take
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns, Decoded, Rejected
 from tailbudget.streams.dedup import Dedup
+
+
+COUNTED_LATER: Final = frozenset({ledger.ACCEPTED, ledger.FAILED})
+"""What the summary itself counts, once duplicates are gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,8 @@ class Intake:
             self._add_columns(columns)
         self._rejected.extend(decoded.rejected)
         for (service, time_ns, reason), count in decoded.ledger.items():
-            self.count(service, time_ns, reason, count)
+            if reason not in COUNTED_LATER:
+                self.count(service, time_ns, reason, count)
         self.position = end
 
     def count(self, service: str, time_ns: int, reason: str, count: int = 1) -> None:

@@ -49,14 +49,15 @@ class Narrator:
             f"worker      http://{settings.web.host}:{settings.web.port}/status\n"
             f"service     {self._service}, simulated; SLO {promised}\n"
             f"Ctrl-C ends it. Query it from another terminal:\n"
-            f"  {self._query(path)}\n"
+            f"  {self._query(path)}\n",
+            soft_wrap=True,
         )
 
     def farewell(self, path: Path, *, kept: bool) -> None:
         """Say how to go on."""
         self._console.print(f"stopped; {'query it again' if kept else 'the data are removed'}")
         if kept:
-            self._console.print(f"  {self._query(path)}")
+            self._console.print(f"  {self._query(path)}", soft_wrap=True)
 
     def happened(self, progress: Progress) -> None:
         """Print what began or ended in the simulated service."""
@@ -69,7 +70,8 @@ class Narrator:
         self._say("alert", escape(message.title), style)
         for line in message.body.splitlines():
             if line.strip("`"):
-                self._console.print(f"{'':>20}{escape(line)}", style=style.split()[1])
+                indented = f"{'':>20}{escape(line)}"
+                self._console.print(indented, style=style.split()[1], soft_wrap=True)
 
     def percentiles(self) -> None:
         """Print the latest rolling audit of the last minute, when there is one."""

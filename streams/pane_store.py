@@ -53,9 +53,7 @@ class PaneStore:
         if self.known_ns is None:
             return []
         touched = {pane for one in folded for s in one.summaries for pane in _panes_of(s)}
-        return sorted(
-            pane for pane in touched if pane not in self._panes and pane <= self.known_ns
-        )
+        return sorted(pane for pane in touched if pane not in self._panes and pane <= self.known_ns)
 
     def load(self, asked: Sequence[int], stored: Mapping[int, StoredPane]) -> None:
         """Take what ClickHouse has of the panes that were asked for."""

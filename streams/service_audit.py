@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from tailbudget.models.audit import audit
@@ -24,9 +25,16 @@ SECOND_NS: Final = 1_000_000_000
 WINDOWS_S: Final = (60, 300, 3600)
 """Lengths of the rolling audits; a breach begins by the first."""
 
+MAX_CAUGHT_UP: Final = 6
+"""Rolling audits of each window that one step writes when event time has jumped over many panes;
+SQL over the panes has the others."""
+
+FOREVER_NS: Final = 2**62
+
 RESET_S: Final = 20
-"""A breach ends by this shorter window where it has enough requests: a minute would remember a
-fault for a minute after its end (the "short window" of multi-window alerting)."""
+"""A breach ends by this shorter window, and none begins that this one denies, where it has enough
+requests: a minute would remember a fault for a minute after its end (the "short window" of
+multi-window alerting)."""
 
 
 UNJUDGED: Final = (None, Verdict.INSUFFICIENT, Verdict.NO_DATA)
@@ -49,11 +57,12 @@ class ServiceAudit:
         self._link = link
         reset_s = -(-RESET_S // pane_s) * pane_s
         self._windows = {
-            s: Window(s * SECOND_NS, self._pane_ns) for s in sorted({reset_s, *WINDOWS_S})
+            s: Window(s * SECOND_NS, _step_s(s, pane_s) * SECOND_NS)
+            for s in sorted({reset_s, *WINDOWS_S})
         }
         self._reset_s = reset_s
         self._breaches: dict[str, BreachState] = {}
-        self._audited_ns = 0
+        self._audited_ns: int | None = None
 
     @property
     def longest_ns(self) -> int:
@@ -78,42 +87,53 @@ class ServiceAudit:
         """Return the alerts that begin or end now; `held` is newer data on top of what is added."""
         if self._slo is None:
             return []
-        total = self._total(WINDOWS_S[0], now_ns, held)
+        total = self._now(WINDOWS_S[0], now_ns, held)
         rows = _judged(total, self._slo)
-        recent = _judged(self._total(self._reset_s, now_ns, held), self._slo)
+        recent = _judged(self._now(self._reset_s, now_ns, held), self._slo)
         alerts = []
         for name, row in rows.items():
             state = self._breaches.get(name, BreachState())
-            if state.firing and recent[name].status not in UNJUDGED:
-                row = recent[name]
+            now = recent[name]
+            if now.status not in UNJUDGED:
+                if state.firing:
+                    row = now
+                elif now.status is not Verdict.BREACH:
+                    continue
             self._breaches[name], change = step(state, row, now_ns)
             if change is not None:
                 alerts.append(self._alert(change, total, WINDOWS_S[0]))
         return alerts
 
     def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
-        """Return the audits of all windows when event time has entered a new pane, else none."""
-        end_ns = now_ns - now_ns % self._pane_ns
-        if end_ns <= self._audited_ns:
-            return []
-        first = not self._audited_ns
-        self._audited_ns = end_ns
-        return [] if first else [self._audit(s, end_ns, held) for s in WINDOWS_S]
+        """Return the audits of all windows for each pane that event time has left since."""
+        panes = {int(at) for one in held for at in one.pane_ns.tolist()}
+        panes |= set(self._windows[WINDOWS_S[0]].panes)
+        current_ns = now_ns - now_ns % self._pane_ns
+        since = min(panes, default=current_ns) if self._audited_ns is None else self._audited_ns
+        ends = {at + self._pane_ns for at in panes} | {current_ns}
+        due = sorted(end for end in ends if since < end <= current_ns)[-MAX_CAUGHT_UP:]
+        self._audited_ns = max(since, current_ns)
+        return [self._audit(s, end, held) for end in due for s in WINDOWS_S]
 
     def _audit(self, seconds: int, end_ns: int, held: Sequence[Summary]) -> AuditRow:
         window = self._windows[seconds]
-        total = self._total(seconds, end_ns - 1, held)
+        window.advance(end_ns - 1)
+        with window.until(end_ns):
+            total = self._total(window, end_ns, held)
+            cohorts = window.cohorts()
         start_ns = end_ns - seconds * SECOND_NS
-        cohorts = window.cohorts()
         found = audit(total, cohorts, slo=self._slo, start_ns=start_ns, end_ns=end_ns)
         return audit_row(found, window_s=seconds, end_ns=end_ns)
 
-    def _total(self, seconds: int, now_ns: int, held: Sequence[Summary]) -> Summary:
+    def _now(self, seconds: int, now_ns: int, held: Sequence[Summary]) -> Summary:
+        """Return the totals of a window that ends now, whatever is ahead of event time included."""
         window = self._windows[seconds]
         window.advance(now_ns)
-        total = window.total()
-        newer = [flatten(bare(one), window.start_ns) for one in held]
-        return merge([total, *newer]) if newer else total
+        return self._total(window, FOREVER_NS, held)
+
+    def _total(self, window: Window, end_ns: int, held: Sequence[Summary]) -> Summary:
+        total = replace(window.total(), service=self.service)
+        return merge([total, *(flatten(bare(one), window.start_ns, end_ns) for one in held)])
 
     def _alert(self, change: Transition, total: Summary, seconds: int) -> dict[str, Any]:
         table = slow_fast(total)
@@ -139,6 +159,11 @@ class ServiceAudit:
             "tail_share_pct": driver.tail_share_pct if driver else None,
             "link": self._link,
         }
+
+
+def _step_s(window_s: int, pane_s: int) -> int:
+    """Return the step in which a window slides: a long one in minutes, to keep less."""
+    return 60 if window_s >= 3600 else pane_s
 
 
 def _judged(total: Summary, slo: SloTarget) -> dict[str, Percentile]:

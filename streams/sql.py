@@ -119,7 +119,14 @@ def _ask_directly(settings: Settings, query: str) -> Answer:
     # Here, so that the commands that need no database start without its libraries.
     from tailbudget.streams.database import open_database  # noqa: PLC0415
 
-    with closing(open_database(settings.clickhouse)) as database:
+    clickhouse = settings.clickhouse
+    if clickhouse.interface == "chdb" and not clickhouse.path.exists():
+        raise ConfigError(
+            f"there is no embedded ClickHouse in {clickhouse.path}",
+            remedy="give the --data of `tailbudget up`, or set data_dir or clickhouse.path",
+        )
+
+    with closing(open_database(clickhouse)) as database:
         found = database.query(query)
     return Answer(found.columns, found.rows, found.truncated)
 

@@ -20,6 +20,10 @@ _LONG_H: Final = 30 * 24
 
 _PATIENCE_S: Final = 15.0
 
+MAX_MESSAGE_BYTES: Final = 4_194_304
+"""Longest message that topics of ours take; what is longer than `max_record_bytes` is rejected by
+us, with its place, where the broker would only refuse it."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
@@ -42,7 +46,11 @@ class TopicSpec:
     def config(self) -> dict[str, str]:
         """Return the topic's settings for the broker."""
         retention_ms = str(self.retention_h * _HOUR_MS)
-        return {"cleanup.policy": self.cleanup, "retention.ms": retention_ms}
+        return {
+            "cleanup.policy": self.cleanup,
+            "retention.ms": retention_ms,
+            "max.message.bytes": str(MAX_MESSAGE_BYTES),
+        }
 
 
 def topic_specs(kafka: KafkaSettings) -> tuple[TopicSpec, ...]:

@@ -56,9 +56,7 @@ class BatchConsumer(driver.Consumer):
         for tp, messages in records.items():
             if not self.flow_active or self.app.consumer_generation_id != generation:
                 return
-            if messages and (
-                active is None or tp in active or tp in self._buffered_partitions
-            ):
+            if messages and (active is None or tp in active or tp in self._buffered_partitions):
                 yield tp, self._poll(tp, messages, generation)
 
     def _poll(self, tp: TP, messages: list[Message], generation: int) -> ConsumerMessage:
@@ -118,9 +116,7 @@ class BatchConsumer(driver.Consumer):
     async def committed(self, tp: TP) -> int | None:
         """Return the committed offset of a partition, None when there is none."""
         consumer = self._thread._ensure_consumer()  # noqa: SLF001
-        offset = await self._thread.call_thread(
-            consumer.committed, driver.ensure_aiokafka_TP(tp)
-        )
+        offset = await self._thread.call_thread(consumer.committed, driver.ensure_aiokafka_TP(tp))
         return None if offset is None else int(offset)
 
     def ack(self, message: Any) -> bool:
@@ -130,9 +126,7 @@ class BatchConsumer(driver.Consumer):
 
     def _filter_tps_with_pending_acks(self, topics: Any = None) -> Iterator[TP]:
         return (
-            tp
-            for tp in list(self._durable)
-            if topics is None or tp in topics or tp.topic in topics
+            tp for tp in list(self._durable) if topics is None or tp in topics or tp.topic in topics
         )
 
     def _new_offset(self, tp: TP) -> int | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
+from pydantic import SecretStr
 from rich.console import Console
 
 from tailbudget.schemas.connections import ChatChannel, ClickHouseSettings
@@ -105,7 +106,7 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    everyone = ChatChannel(name="console", url="console://here")
+    everyone = ChatChannel(name="console", url=SecretStr("console://here"))
     channels = [*open_channels(settings.chat), (everyone, narrator)]
     worker = Worker(settings, store, channels)
     simulation = asyncio.create_task(_simulate(settings, narrator, quiet, rate))

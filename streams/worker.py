@@ -21,6 +21,7 @@ from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
 from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
+from tailbudget.streams.data_directory import DataDirectory
 from tailbudget.streams.database import open_database
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
@@ -47,9 +48,7 @@ class Worker:
         http: the HTTP port; None when it is disabled.
     """
 
-    def __init__(
-        self, settings: Settings, store: ClickHouse, channels: Sequence[Channel]
-    ) -> None:
+    def __init__(self, settings: Settings, store: ClickHouse, channels: Sequence[Channel]) -> None:
         self.settings = settings
         self.http: Http | None = None
         self._store = store
@@ -204,13 +203,19 @@ class Worker:
 
 
 def run(settings: Settings) -> None:
-    """Run a worker until SIGTERM or SIGINT; raises what made it fail."""
-    store = open_database(settings.clickhouse)
-    try:
+    """Run a worker until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigError: the tables are not migrated, or the data directory is in use.
+        BaseException: what made it fail.
+    """
+    with contextlib.ExitStack() as stack:
+        if settings.clickhouse.interface == "chdb":
+            directory = stack.enter_context(DataDirectory(settings.data_dir))
+            directory.announce(host=settings.web.host, port=settings.web.port)
+        store = stack.enter_context(contextlib.closing(open_database(settings.clickhouse)))
         store.require_current()
         asyncio.run(_run(settings, store))
-    finally:
-        store.close()
 
 
 async def _run(settings: Settings, store: ClickHouse) -> None:
@@ -218,5 +223,4 @@ async def _run(settings: Settings, store: ClickHouse) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    worker = Worker(settings, store, open_channels(settings.chat))
-    await worker.run_until(stop)
+    await Worker(settings, store, open_channels(settings.chat)).run_until(stop)

@@ -138,7 +138,9 @@ class Audit:
         async with self._flushing:
             services = list(self._services.values())
             size = self.pending_bytes
-            rows = [row for service in services for row in service.panes.dirty(self._version(service))]
+            rows = [
+                row for service in services for row in service.panes.dirty(self._version(service))
+            ]
             audits, self._rolling = self._rolling, []
             await self._write(rows, audits)
             for service in services:

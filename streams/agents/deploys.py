@@ -36,11 +36,13 @@ class Deploys:
     async def run(self, stream: Any) -> None:
         """Consume polls until the app stops."""
         async for event in stream.noack().events():
-            rows = list(self._rows(event.value))
-            if rows:
-                await retrying(lambda rows=rows: asyncio.to_thread(self._store.write_deploys, rows))
+            await self._write(list(self._rows(event.value)))
             self._consumer().advance(event.message.tp, event.message.offset + 1)
             event.ack()
+
+    async def _write(self, rows: list[DeployRow]) -> None:
+        if rows:
+            await retrying(lambda: asyncio.to_thread(self._store.write_deploys, rows))
 
     def _rows(self, messages: Iterable[Any]) -> Iterable[DeployRow]:
         for message in messages:

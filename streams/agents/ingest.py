@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import structlog
@@ -219,8 +218,8 @@ class Ingest:
         """Return the service's summary of the segment, with its ledger."""
         target = self._settings.service(service).slo
         thresholds = target.thresholds_ms() if target else ()
-        entries = pending.ledger.get(service, {})
-        noted = replace(empty(service, thresholds_ms=thresholds), ledger=dict(entries))
+        entries = dict(pending.ledger.get(service, {}))
+        noted = empty(service, thresholds_ms=thresholds, ledger=entries)
         if not (parts := pending.columns.get(service)):
             return noted
         columns = self._limit(concat(parts))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailbudget.schemas.kafka import RequestTopic
+from tailbudget.streams.cli.interrupt import until_interrupted
 from tailbudget.streams.cli.options import Config, settings
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def replay(
 ) -> None:
     """Publish a log of requests, as fast as the broker takes it or at the pace of the log.
 
-    Creates the topics that do not exist yet. Shows how far it is on standard error.
+    Creates the topics that do not exist yet. Shows how far it is on standard error. Ctrl-C ends it.
 
     Example: `tailbudget replay requests.jsonl --service chat --speed 10x`
     """
@@ -47,7 +48,8 @@ def replay(
     from tailbudget.streams.kafka import kafka_config  # noqa: PLC0415
     from tailbudget.streams.topics import ensure_topics  # noqa: PLC0415
 
-    pacing = replaying.Pacing(speed=replaying.parse_speed(speed))
+    factor = replaying.parse_speed(speed)
+    pacing = replaying.Pacing(speed=factor, wait=until_interrupted())
     chosen = kafka.requests[0]
 
     def target(found: str) -> RequestTopic:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tailbudget.streams.cli.interrupt import until_interrupted
 from tailbudget.streams.cli.options import Config, duration_s, settings
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def simulate(
         demonstration(service=service, rate=rate, seed=seed),
         duration_s=limit_s,
         topics=simulation.Topics(kafka.requests[0].topic, kafka.deploys_topic, kafka.partitions),
+        pace=simulation.Pace(wait=until_interrupted()),
         report=_report,
     )
     typer.echo(f"published {done.records:,} records and {done.deploys} deploy events")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -25,6 +26,10 @@ def sql(
         str, typer.Argument(metavar="QUERY", help="One SELECT; - reads it from standard input.")
     ],
     config: Config = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="DIR", help="The directory of an embedded `up`."),
+    ] = None,
     format_: Annotated[
         Output, typer.Option("--format", "-f", help="How to print the answer.")
     ] = Output.TABLE,
@@ -37,6 +42,8 @@ def sql(
     if not text.strip():
         raise ConfigError("the query is empty", remedy='such as tailbudget sql "SELECT 1"')
     chosen = settings(config)
+    if data is not None:
+        chosen = chosen.in_directory(data)
     from tailbudget.streams.sql import run  # noqa: PLC0415
 
     run(chosen, text, format_.value)

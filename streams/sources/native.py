@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import orjson
 import polars as pl
 from numpy.typing import NDArray
 
@@ -110,7 +110,9 @@ def _by_service(
 def _detail(line: bytes, reason: str) -> str:
     """Return what a refused row has in the cell that it was refused for."""
     column = _CULPRIT[reason]
-    record = repair.read(line.removeprefix(repair.BOM).decode())
-    if record.get(column) in {None, ""}:
-        return f"{column} is missing"
-    return f"{column} is {orjson.dumps(record[column]).decode()[:120]}"
+    try:
+        value = repair.read(line.removeprefix(repair.BOM).decode()).get(column)
+        text = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):  # nested too deeply for all but the fast reader
+        return f"{column} is not usable"
+    return f"{column} is missing" if value is None else f"{column} is {text[:120]}"

@@ -53,7 +53,7 @@ def _inner_keys(frame: pl.DataFrame) -> int:
     texts = pl.col(pl.String).str
     like_keys = frame.select(texts.count_matches('[" !]:').sum()).row(0)
     like_nulls = frame.select(texts.count_matches('": ?null').sum()).row(0)
-    return sum(like_keys) - sum(like_nulls)
+    return int(sum(like_keys) - sum(like_nulls))
 
 
 def keys(lines: Iterable[bytes]) -> set[str]:

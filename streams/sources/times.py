@@ -183,4 +183,5 @@ def _number(matrix: Matrix) -> tuple[Ints, Mask]:
         below *= 10 ** max(9 - len(places), 0)
     good &= value >= 0
     scale = timetext.unit_ns(value)
-    return np.minimum(value, timetext.LIMIT // scale) * scale + below // (NS // scale), good
+    whole_ns = np.minimum(value, timetext.LIMIT // scale) * scale
+    return np.minimum(whole_ns + below // (NS // scale), timetext.LIMIT), good

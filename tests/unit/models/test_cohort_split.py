@@ -95,6 +95,12 @@ def test_failures_are_the_slowest_requests(window_of: Build, failed: int) -> Non
     assert rows["region", "us"].p99_ms is None
 
 
+def test_few_requests_have_none_above_their_p95(window_of: Build) -> None:
+    """Of ten requests the p95 is the slowest, so that no cohort has a share of the slower ones."""
+    window = window_of([100.0] * 9, failed=[30_000.0], cohorts=[CHAT_EU] * 9 + [CHAT_US])
+    assert {row.slow_share_pct for row in split(window).values()} == {None}
+
+
 def test_folded_cohorts_are_named(window_of: Build) -> None:
     """Cohorts beyond the limit make a row of their own, and their share is known."""
     window = window_of([100.0] * 100, cohorts=[CHAT_EU] * 75 + [OTHER] * 25)

@@ -52,7 +52,7 @@ def batch(
         cohorts=[COHORTS[c] for c in rng.integers(0, len(COHORTS), n + failed)],
         ts_ns=rng.choice(panes, n + failed) * PANE_NS + rng.integers(0, PANE_NS, n + failed),
     )
-    rejected = (panes[0] * PANE_NS, "rejected.not_json")
+    rejected = (int(summary.pane_ns[0]), "rejected.not_json")
     return replace(summary, ledger={**summary.ledger, rejected: 1 + seed % 5})
 
 
@@ -150,6 +150,18 @@ def test_window_ignores_a_pane_that_has_left_it(summary_of: Build) -> None:
     window.add(summary_of([100.0] * 5, ts_ns=0))
     assert window.total().requests.tolist() == [0]
     assert window.total().ledger == {}
+
+
+def test_pane_of_nothing_but_rejected_records_counts(summary_of: Build) -> None:
+    """A pane without requests still brings its ledger, names no stage, and leaves in time."""
+    window = Window(2 * PANE_NS, PANE_NS)
+    nothing = summary_of([], stages={"queue": []})
+    window.add(replace(nothing, ledger={(0, "rejected.not_json"): 3}))
+    window.add(replace(nothing, ledger={(PANE_NS, "rejected.not_json"): 4}))
+    assert window.total().ledger == {(0, "rejected.not_json"): 7}
+    assert window.total().stages == ("total", "failed", "unattributed")
+    window.advance(2 * PANE_NS)
+    assert window.total().ledger == {(PANE_NS, "rejected.not_json"): 4}
 
 
 def test_window_does_not_go_back_in_time(summary_of: Build) -> None:

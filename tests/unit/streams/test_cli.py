@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,8 +19,10 @@ import pytest
 from tailbudget.schemas.errors import BrokerError, ConfigError
 from tailbudget.schemas.kafka import RequestFormat
 from tailbudget.streams.cli import main
+from tailbudget.streams.cli.interrupt import until_interrupted
 from tailbudget.streams.cli.options import duration_s
-from tailbudget.streams.embedded import free_port
+from tailbudget.streams.embedded import EmbeddedBroker, free_port
+from tailbudget.streams.kafka import await_broker, client_config
 from tailbudget.streams.sources import FORMATS
 
 COMMANDS = ("up", "worker", "check", "migrate", "simulate", "replay", "sql")
@@ -156,23 +161,19 @@ def test_an_empty_query_is_refused(run: Run) -> None:
     assert (status, "the query is empty" in err) == (2, True)
 
 
-def test_a_wrong_query_is_told(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The engine's words about a wrong query come with status 2, those about a right one with 0."""
-    monkeypatch.setenv("TAILBUDGET_CLICKHOUSE__INTERFACE", "chdb")
-    monkeypatch.setenv("TAILBUDGET_DATA_DIR", str(tmp_path / "data"))
-    status, out, _ = run("migrate")
-    assert (status, out.splitlines()[-1]) == (0, "tables are up to date")
-    assert "applied 0001_panes" in out
-    assert run("migrate")[1] == "tables are up to date\n"
-    assert run("sql", "SELECT 41 + 1 AS answer", "--format", "json")[1].split() == [
-        "[",
-        "{",
-        '"answer":',
-        "42",
-        "}",
-        "]",
-    ]
-    status, _, err = run("sql", "SELEC 1")
+def test_the_database_is_made_and_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`migrate` makes the tables once, and `sql --data` asks the engine in that directory."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TAILBUDGET_CLICKHOUSE__INTERFACE", "chdb")
+        patch.setenv("TAILBUDGET_DATA_DIR", "demo")
+        status, out, _ = run("migrate")
+        assert (status, out.splitlines()[-1]) == (0, "tables are up to date")
+        assert "applied 0001_panes" in out
+        assert run("migrate")[1] == "tables are up to date\n"
+    query = "SELECT count() > 0 AS made FROM migrations"
+    status, out, _ = run("sql", "--data", "demo", query, "--format", "json")
+    assert (status, json.loads(out)) == (0, [{"made": 1}])
+    status, _, err = run("sql", "--data", "demo", "SELEC 1")
     assert (status, err.startswith("error: ")) == (2, True)
 
 
@@ -198,6 +199,41 @@ def test_replay_refuses_before_it_connects(run: Run, tmp_path: Path) -> None:
     assert "cannot read the log" in run("replay", "none.jsonl")[2]
     status, _, err = run("replay", str(log), "--format", "aiperf")
     assert (status, "no request topic takes the format 'aiperf'" in err) == (2, True)
+
+
+def test_an_interrupt_ends_long_work() -> None:
+    """The first signal ends the wait for good; the second is no longer ours."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(number)
+        wait = until_interrupted()
+        try:
+            assert wait(0.0) is False
+            signal.raise_signal(number)
+            assert wait(60.0) is True
+            assert wait(60.0) is True
+            assert signal.getsignal(number) == signal.SIG_DFL
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(number, before)
+
+
+def test_simulate_says_what_it_published(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The topics are made as the worker wants them, and the count at the end is what is there."""
+    with EmbeddedBroker(log_path=tmp_path / "broker.log") as broker:
+        monkeypatch.setenv("TAILBUDGET_KAFKA__BOOTSTRAP", broker.bootstrap)
+        monkeypatch.setenv("TAILBUDGET_KAFKA__PARTITIONS", "2")
+        status, out, err = run("simulate", "--for", "1s", "--rate", "50")
+        assert (status, err) == (0, "")
+        published = re.search(r"published ([\d,]+) records and 0 deploy events", out)
+        assert published
+        assert int(published[1]) > 0
+        present = await_broker(client_config(broker.bootstrap))
+        assert set(present.values()) == {2}
+        assert {"tailbudget.requests", "tailbudget.panes", "tailbudget.dead-letters"} <= set(
+            present
+        )
 
 
 def test_the_formats_of_the_settings_are_those_that_decode() -> None:

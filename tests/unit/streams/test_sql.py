@@ -112,6 +112,15 @@ def test_a_worker_that_does_not_answer_is_told(tmp_path: Path) -> None:
         ask(settings, "SELECT 1")
 
 
+def test_a_directory_without_engine_is_told(tmp_path: Path) -> None:
+    """A wrong directory is an error, and no new engine is made in it."""
+    settings = Settings().in_directory(tmp_path)
+    with pytest.raises(ConfigError, match="there is no embedded ClickHouse in") as caught:
+        ask(settings, "SELECT 1")
+    assert "--data" in caught.value.remedy
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_engine_without_owner_is_opened(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
