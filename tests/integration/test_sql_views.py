@@ -135,6 +135,27 @@ def test_a_filter_outside_is_a_filter_on_panes(store: ClickHouse, columns: Colum
     assert answer.rows == (("2026-03-02 10:01:00", int((ok & late).sum())),)
 
 
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("'2026-03-02 10:01:00'", "'2026-03-02 10:02:00'"),
+        ("'2026-03-02T10:01:00Z'", "'2026-03-02T12:02:00+02:00'"),
+        ("'1772445660'", "'1772445720'"),
+        (
+            "toDateTime('2026-03-02 10:02:00', 'UTC') - INTERVAL 1 MINUTE",
+            "toDateTime('2026-03-02 10:00:00') + INTERVAL 2 MINUTE",
+        ),
+    ],
+)
+def test_a_range_is_given_in_any_usual_notation(
+    store: ClickHouse, columns: Columns, start: str, end: str
+) -> None:
+    """Text with or without a zone, seconds since the epoch, and UTC expressions are the same."""
+    query = f"SELECT requests FROM latency_of(service = 'chat', from = {start}, to = {end})"
+    late = columns.ts_ns >= T0_NS + 60 * SECOND_NS
+    assert (int(late.sum()),) in store.query(query).rows
+
+
 def test_each_cohort_has_its_rows(store: ClickHouse, columns: Columns) -> None:
     """By cohort, requests are those of the raw rows, awkward names and all."""
     rows = store.query(
