@@ -11,9 +11,9 @@ from clickhouse_store import fresh_store
 from tailbudget.sinks.clickhouse import ClickHouse
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def clickhouse_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The directory of the one embedded engine of this process, kept open."""
+    """The directory of the embedded engine, kept open while a module's tests run."""
     path = tmp_path_factory.getbasetemp() / "clickhouse"
     with fresh_store(path):
         yield path
