@@ -53,6 +53,7 @@ class Worker:
         self.settings = settings
         self.http: Http | None = None
         self._store = store
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
         ensure_topics(settings.kafka)
         lives = incarnations(settings.kafka, store)
         self.app: App = create_app(settings.kafka, settings.data_dir)

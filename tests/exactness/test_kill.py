@@ -63,6 +63,7 @@ class Fleet:
 
     def kill(self, which: int) -> None:
         """Kill a worker at once, and start another in its place."""
+        assert self.workers[which].poll() is None, f"it ended by itself\n{self.logs()}"
         self.workers[which].kill()
         self.workers[which].wait()
         self.workers[which] = self._start()
@@ -213,7 +214,7 @@ def test_killing_workers_loses_and_doubles_nothing(
         feed.finish()
 
         def counted() -> int:
-            sql = "SELECT sum(requests) FROM panes FINAL WHERE stage = 'total'"
+            sql = "SELECT sum(requests) FROM current_panes WHERE stage = 'total'"
             return int(store.query(sql).rows[0][0])
 
         wait_for(
@@ -223,7 +224,7 @@ def test_killing_workers_loses_and_doubles_nothing(
         assert fleet.stop() == [0, 0], fleet.logs()
         assert counted() == feed.accepted
         sums = store.query(
-            "SELECT stage, sum(n), sum(sum_ns) FROM panes FINAL"
+            "SELECT stage, sum(n), sum(sum_ns) FROM current_panes"
             " WHERE stage IN ('total', 'model') GROUP BY stage ORDER BY stage"
         )
         n = feed.accepted
@@ -235,4 +236,3 @@ def test_killing_workers_loses_and_doubles_nothing(
         by_offset = {tuple(map(int, key.split(b":")[1:4:2])) for key in letters}
         assert by_offset == feed.rejected
         assert len(set(letters)) == len(feed.rejected)
-
