@@ -48,6 +48,7 @@ class Fleet:
         self._config = config
         self._home = home
         self._started = 0
+        self._logs = [1, 2]
         self.workers = [self._start(), self._start()]
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -67,6 +68,12 @@ class Fleet:
         self.workers[which].kill()
         self.workers[which].wait()
         self.workers[which] = self._start()
+        self._logs[which] = self._started
+
+    def ready(self) -> bool:
+        """Say whether both present workers have started."""
+        newest = [self._home / f"worker-{log}.log" for log in self._logs]
+        return all("worker started" in log.read_text(errors="replace") for log in newest)
 
     def stop(self) -> list[int]:
         """End all in order; return their exit statuses."""
@@ -221,6 +228,7 @@ def test_killing_workers_loses_and_doubles_nothing(
             lambda: counted() >= feed.accepted,
             lambda: f"{counted()} of {feed.accepted} records counted\n{fleet.logs()}",
         )
+        wait_for(fleet.ready, fleet.logs)
         assert fleet.stop() == [0, 0], fleet.logs()
         assert counted() == feed.accepted
         sums = store.query(

@@ -31,7 +31,11 @@ def nearest_rank(values: list[float], per_cent: int) -> float:
 def test_a_replayed_benchmark_gives_its_own_percentiles(start: Any) -> None:
     """100 requests, 11 of them cancelled: SQL gives the file's counts and percentiles."""
     worker: RunningWorker = start(
-        kafka={"requests": [{"topic": f"bench-{uuid4().hex[:8]}", "service": "llm", "format": "aiperf"}]}
+        kafka={
+            "requests": [
+                {"topic": f"bench-{uuid4().hex[:8]}", "service": "llm", "format": "aiperf"}
+            ]
+        }
         | {"partitions": 2},
     )
     entry = worker.settings.kafka.requests[0]
