@@ -76,6 +76,12 @@ def embedded_settings(settings: Settings, path: Path, bootstrap: str, port: int)
     kafka = settings.kafka.model_copy(
         update={
             "bootstrap": bootstrap,
+            "security_protocol": "PLAINTEXT",
+            "sasl_mechanism": None,
+            "sasl_username": None,
+            "sasl_password": None,
+            "ssl_ca": None,
+            "replication": 1,
             # The broker holds joins back for half a session; see docs/embedded.md.
             "session_timeout_s": 3.0,
             "heartbeat_s": 0.5,
