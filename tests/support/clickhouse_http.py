@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import re
 import tempfile
 import zlib
@@ -24,6 +25,12 @@ import cramjam
 
 HANG_UP = "hang up"
 """A fault: the insert is done, and its answer never comes."""
+
+FAULTS = "/tests/faults"
+"""Where faults are ordered, as a JSON list."""
+
+INSERTS = "/tests/inserts"
+"""Where the inserts that arrived are asked for."""
 
 _CODE = re.compile(r"Code: (\d+)")
 _NOT_SETTINGS = {"query", "database", "client_protocol_version", "enable_http_compression"}
@@ -52,14 +59,14 @@ class Server:
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[Server]:
-    """Serve the engine of a directory that this process has open, on a free port."""
-    server = Server(path)
+def serving(path: Path, *, port: int = 0, password: str = "secret") -> Iterator[Server]:  # noqa: S107
+    """Serve the engine of a directory that this process has open; port 0 is a free one."""
+    server = Server(path, password)
 
     class Handler(_Handler):
         shared = server
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.port = http.server_address[1]
     thread = Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -83,14 +90,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_POST()
 
     def do_POST(self) -> None:
-        """Answer one statement."""
+        """Answer one statement, or a question of the tests."""
         given = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
         body = _decode(self._body(), self.headers.get("Content-Encoding", ""))
-        user, _, password = base64.b64decode(
-            self.headers.get("Authorization", "").removeprefix("Basic ")
-        ).partition(b":")
-        if password.decode() != self.shared.password:
-            self._fail(403, 516, f"{user.decode()}: Authentication failed")
+        if self.path in {FAULTS, INSERTS}:
+            self._control(body)
+            return
+        user, password = self._credentials()
+        if password != self.shared.password:
+            self._fail(403, 516, f"{user}: Authentication failed")
             return
         sql = given.get("query", "")
         head, _, rest = body.partition(b"\n")
@@ -137,6 +145,21 @@ class _Handler(BaseHTTPRequestHandler):
             return b""
         finally:
             connection.close()
+
+    def _control(self, body: bytes) -> None:
+        if self.path == FAULTS:
+            self.shared.faults[:] = [
+                fault if isinstance(fault, str) else tuple(fault) for fault in json.loads(body)
+            ]
+        self._answer(200, json.dumps(self.shared.inserts).encode(), {})
+
+    def _credentials(self) -> tuple[str, str]:
+        if "X-ClickHouse-User" in self.headers:
+            key = self.headers.get("X-ClickHouse-Key", "")
+            return str(self.headers["X-ClickHouse-User"]), str(key)
+        basic = self.headers.get("Authorization", "").removeprefix("Basic ")
+        user, _, password = base64.b64decode(basic).decode().partition(":")
+        return user, password
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") != "chunked":
