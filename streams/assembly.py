@@ -8,7 +8,8 @@ See `streams.protocol` for why this counts every record exactly once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from tailbudget.schemas import wire
@@ -96,7 +97,7 @@ class Assembly:
             if (held := source.held.get(service)) is not None:
                 yield from held.parts.values()
 
-    def floor(self, gone: Set[str] = frozenset()) -> int | None:
+    def floor(self, gone: AbstractSet[str] = frozenset()) -> int | None:
         """Return the oldest offset that a restart must read again, None when there is none.
 
         It covers held segments and the newest mark of every source, which fences off the past;

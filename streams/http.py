@@ -24,7 +24,7 @@ ORDER BY window_s, end DESC LIMIT 1 BY window_s
 
 
 class Http:
-    """Serves `/healthz`, `/status`, `/services/NAME` (the latest audits) and `POST /sql` while it is started.
+    """Serves `/healthz`, `/status`, `/services/NAME` (the latest audits) and `POST /sql`.
 
     Attributes:
         port: the port it listens on; valid after `start`.

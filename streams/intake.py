@@ -15,7 +15,6 @@ from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns, Decoded, Rejected
 from tailbudget.streams.dedup import Dedup
 
-
 COUNTED_LATER: Final = frozenset({ledger.ACCEPTED, ledger.FAILED})
 """What the summary itself counts, once duplicates are gone."""
 

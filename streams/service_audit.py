@@ -94,12 +94,11 @@ class ServiceAudit:
         for name, row in rows.items():
             state = self._breaches.get(name, BreachState())
             now = recent[name]
-            if now.status not in UNJUDGED:
-                if state.firing:
-                    row = now
-                elif now.status is not Verdict.BREACH:
-                    continue
-            self._breaches[name], change = step(state, row, now_ns)
+            judged = now.status not in UNJUDGED
+            if judged and not state.firing and now.status is not Verdict.BREACH:
+                continue
+            ends_by = now if judged and state.firing else row
+            self._breaches[name], change = step(state, ends_by, now_ns)
             if change is not None:
                 alerts.append(self._alert(change, total, WINDOWS_S[0]))
         return alerts

@@ -44,7 +44,10 @@ class BatchConsumer(driver.Consumer):
         super().__init__(*args, **kwargs)
         self._durable: dict[TP, int] = {}
 
-    async def getmany(self, timeout: float) -> AsyncIterator[tuple[TP, Any]]:
+    async def getmany(  # Faust calls it with `timeout`
+        self,
+        timeout: float,  # noqa: ASYNC109
+    ) -> AsyncIterator[tuple[TP, Any]]:
         """Yield one message a partition and poll, carrying all messages of that poll."""
         records, active = await self._wait_next_records(timeout)
         generation = self.app.consumer_generation_id

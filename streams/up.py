@@ -7,7 +7,6 @@ import contextlib
 import signal
 import socket
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -22,7 +21,7 @@ from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.sinks.chat import open_channels
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams import simulate
+from tailbudget.streams import logs, simulate
 from tailbudget.streams.data_directory import DataDirectory
 from tailbudget.streams.database import open_database
 from tailbudget.streams.embedded import EmbeddedBroker, free_port
@@ -54,6 +53,7 @@ def run(settings: Settings, *, for_s: float | None, data: Path | None, rate: flo
         ConfigError: another process uses the directory.
         BrokerError: the embedded broker does not start.
     """
+    logs.set_up("warning" if settings.log_level == "info" else settings.log_level)
     console = Console(highlight=False)
     with (
         _directory(data) as path,

@@ -16,6 +16,7 @@ from tailbudget.schemas.errors import BrokerError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.chat import open_channels
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams import logs
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
@@ -209,6 +210,7 @@ def run(settings: Settings) -> None:
         ConfigError: the tables are not migrated, or the data directory is in use.
         BaseException: what made it fail.
     """
+    logs.set_up(settings.log_level)
     with contextlib.ExitStack() as stack:
         if settings.clickhouse.interface == "chdb":
             directory = stack.enter_context(DataDirectory(settings.data_dir))

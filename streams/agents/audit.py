@@ -92,6 +92,7 @@ class Audit:
         self._arrived: dict[str, float] = {}
         self._rolling: list[AuditRow] = []
         self._ready = asyncio.Event()
+        self._written = asyncio.Event()
         self._flushing = asyncio.Lock()
 
     async def run(self, stream: Any) -> None:
@@ -102,8 +103,13 @@ class Audit:
             if partition is not None and self._current(event.message.generation_id):
                 await self._take(partition, event.value)
             event.ack()
-            while self.pending_bytes > self._settings.stream.max_pending_mb << 20:
-                await asyncio.sleep(0.1)
+            await self._room()
+
+    async def _room(self) -> None:
+        """Wait while more is unwritten than may be held: Faust pauses the partitions meanwhile."""
+        while self.pending_bytes > self._settings.stream.max_pending_mb << 20:
+            self._written.clear()
+            await self._written.wait()
 
     def assign(self, partitions: Iterable[TP]) -> None:
         """Start these partitions of the panes topic at their committed offsets."""
@@ -118,6 +124,7 @@ class Audit:
         self._due.clear()
         self._rolling.clear()
         self.pending_bytes = 0
+        self._written.set()
 
     async def judge(self) -> None:
         """Judge the services that have news, as many as the share of time allows."""
@@ -147,6 +154,7 @@ class Audit:
                 service.panes.written()
             self.written += len(rows)
             self.pending_bytes = max(0, self.pending_bytes - size)
+            self._written.set()
             self._advance()
             self._forget()
 

@@ -218,7 +218,7 @@ class Ingest:
         """Return the service's summary of the segment, with its ledger."""
         target = self._settings.service(service).slo
         thresholds = target.thresholds_ms() if target else ()
-        entries = dict(pending.ledger.get(service, {}))
+        entries: Mapping[tuple[int, str], int] = pending.ledger.get(service, {})
         noted = empty(service, thresholds_ms=thresholds, ledger=entries)
         if not (parts := pending.columns.get(service)):
             return noted

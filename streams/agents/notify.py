@@ -89,7 +89,7 @@ class Notify:
             except ChatError as error:
                 if not error.retryable or time.monotonic() - since > GIVE_UP_S:
                     self.undelivered += 1
-                    log.error("alert not delivered", error=error.message, alert_id=message.alert_id)
+                    log.warning("alert given up", error=error.message, alert_id=message.alert_id)
                     return
                 await asyncio.sleep(error.retry_after_s or wait_s)
                 wait_s = min(wait_s * 2, LONGEST_WAIT_S)

@@ -60,7 +60,7 @@ def split(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
     values = [message.value for message in messages]
     offset = np.fromiter(map(_OFFSET, messages), np.int64, len(messages))
     arrival = np.fromiter(map(_ARRIVAL, messages), np.int64, len(messages))
-    if _all_there(values) and max(map(len, values), default=0) <= max_record_bytes:
+    if _seem_single(values) and max(map(len, values), default=0) <= max_record_bytes:
         return Lines(values, values, offset, arrival, b"\n".join(values), exact=False)
     return _split_each(values, offset, arrival, max_record_bytes)
 
@@ -73,8 +73,11 @@ def exactly(lines: Lines) -> Lines:
     return _split_each(lines.lines, lines.offset, lines.arrival_ns, longest)
 
 
-def _all_there(values: list[bytes | None]) -> TypeGuard[list[bytes]]:
-    return all(values) and not any(map(bytes.isspace, values))  # type: ignore[arg-type]
+def _seem_single(values: list[bytes | None]) -> TypeGuard[list[bytes]]:
+    """Return whether none is blank; a source that holds several records a message shows at once."""
+    if not all(values) or any(map(bytes.isspace, values)):  # type: ignore[arg-type]
+        return False
+    return not values or b"\n" not in (values[0] or b"").rstrip()
 
 
 def _split_each(

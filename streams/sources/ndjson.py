@@ -1,4 +1,8 @@
-"""Lines of JSON to a polars frame: one vectorised read, and a slow path for what it refuses."""
+"""Lines of JSON to a polars frame: one vectorised read, and a slow path for what it refuses.
+
+Needs polars 2.1: earlier versions crash on deeply nested lines, and the oldest accept lines that
+are no objects.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,9 @@ def worker(
     store.close()
 
 
-def send(worker: RunningWorker, service: str, values: list[bytes | None], **options: Any) -> None:
+def send(
+    worker: RunningWorker, service: str, values: Sequence[bytes | None], **options: Any
+) -> None:
     """Send to the request topic of a case."""
     topic = next(e.topic for e in worker.settings.kafka.requests if e.service == service)
     worker.produce(values, topic=topic, **options)
@@ -163,7 +165,7 @@ def test_a_row_of_tomorrow_stops_nothing(worker: RunningWorker) -> None:
     """A row a day ahead is quarantined; the honest rows after it are all seen, slow ones too."""
     rows = lines("30_future_row.jsonl")
     stamps = [T0_MS + 60_000 * orjson.loads(row)["arrival"] for row in rows]
-    send(worker, "future", list(rows), timestamps_ms=stamps)
+    send(worker, "future", rows, timestamps_ms=stamps)
     settled(worker, "future", accepted=13, quarantined__future=1)
     slow = worker.query(
         "SELECT count() FROM panes FINAL WHERE service = 'future' AND stage = 'total'"
@@ -175,7 +177,7 @@ def test_a_row_of_tomorrow_stops_nothing(worker: RunningWorker) -> None:
 def test_poison_is_told_apart(worker: RunningWorker) -> None:
     """Each kind of bad line goes where it belongs, with its offset, and stops nobody."""
     rows = [line for line in (DATA / "31_poison.jsonl").read_bytes().split(b"\n") if line.strip()]
-    send(worker, "poison", list(rows))
+    send(worker, "poison", rows)
     found = settled(worker, "poison", accepted=3, quarantined__not_finite=2)
     assert found["quarantined.total_out_of_range"] == 1
     assert found["rejected.not_a_number"] == 2
@@ -203,7 +205,7 @@ def test_an_oversize_message_is_located(worker: RunningWorker) -> None:
     """Of valid, too large and valid, both valid ones count, and the other's place is known."""
     large = _request("large", T0_MS, 10.0, pad="x" * 1_500_000)
     rows = [_request("a", T0_MS, 10.0), large, _request("b", T0_MS, 11.0)]
-    send(worker, "oversize", list(rows))
+    send(worker, "oversize", rows)
     settled(worker, "oversize", accepted=2, rejected__oversize=1)
     found = [x for x in worker.dead_letters() if x["reason"] == "rejected.oversize"]
     assert [x["offset"] for x in found] == [1]
@@ -219,7 +221,7 @@ def test_a_late_record_amends_its_pane(worker: RunningWorker) -> None:
         _request("later", minute + 60_000, 10.0),
         _request("late", minute + 9_950, 30.0),
     ]
-    send(worker, "lateness", list(rows))
+    send(worker, "lateness", rows)
     settled(worker, "lateness", accepted=5, late=1)
     found = worker.query(
         "SELECT toUnixTimestamp(pane) - {start:UInt32}, n, max_ms FROM panes FINAL"
@@ -235,7 +237,7 @@ def test_rows_over_120_days_are_written_in_bounded_parts(worker: RunningWorker) 
     start_ms = T0_MS - 120 * 86_400_000
     stamps = [start_ms + index * step_ms for index in range(2000)]
     rows = [_request(f"d{index}", stamp, 10.0) for index, stamp in enumerate(stamps)]
-    send(worker, "spread", list(rows), timestamps_ms=stamps)
+    send(worker, "spread", rows, timestamps_ms=stamps)
     settled(worker, "spread", accepted=2000)
     worker.wait_for(lambda: worker.requests("spread") == 2000, "all panes")
     panes = worker.query(
@@ -255,7 +257,10 @@ def _audit(worker: RunningWorker, service: str, window_s: int) -> dict[str, Any]
         "SELECT payload FROM audits FINAL WHERE service = {service:String}"
         " AND window_s = {window:UInt32} ORDER BY end LIMIT 1"
     )
-    found = lambda: worker.query(sql, service=service, window=window_s)  # noqa: E731
+
+    def found() -> list[tuple[Any, ...]]:
+        return worker.query(sql, service=service, window=window_s)
+
     worker.wait_for(found, f"an audit of {service}")
     return dict(orjson.loads(found()[0][0]))
 

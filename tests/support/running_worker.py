@@ -158,7 +158,7 @@ class RunningWorker:
 
     def dead_letters(self) -> list[dict[str, Any]]:
         """Return the dead letters, the newest of each key."""
-        found = {key: value for key, value in self.read(self.settings.kafka.dead_letters_topic)}
+        found = dict(self.read(self.settings.kafka.dead_letters_topic))
         return [orjson.loads(value) for value in found.values()]
 
     def read(self, topic: str, quiet_s: float = 1.5) -> list[tuple[bytes, bytes]]:

@@ -1,0 +1,58 @@
+# The targets print their help: make help. CI calls the same ones.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Static tools and tests see the folders as tailbudget.* through the links in .types.
+export PYTHONPATH := $(CURDIR)/.types
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check bench kafka wheel clean
+
+help:  ## Show this help.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(VENV)/.run  ## Run everything on this machine: broker, ClickHouse, worker, simulated service.
+	$(BIN)/tailbudget up $(ARGS)
+
+test: $(VENV)/.test  ## Run the tests on the embedded broker and engine.
+	$(BIN)/pytest $(ARGS)
+
+check: $(VENV)/.dev  ## Lint, format, types, and the direction of imports.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench  ## Measure throughput beside other ways to do the same work.
+	$(BIN)/python tests/bench/throughput.py $(ARGS)
+
+kafka: $(VENV)/.test  ## Start a real Apache Kafka on this machine (Java 17 and Maven) until Ctrl-C.
+	$(BIN)/python tests/kafka/start.py --print-bootstrap $(ARGS)
+
+wheel: $(VENV)/.dev  ## Build the wheel into dist/.
+	$(BIN)/python -m build --wheel --outdir dist .
+
+clean:  ## Remove what the other targets made.
+	rm -rf $(VENV) .cache build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# One stamp for each set of dependencies; a changed pyproject.toml installs again.
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"tailbudget needs Python 3.11 to 3.13, $(PYTHON) is {v[0]}.{v[1]}: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[embedded]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.test $(VENV)/.run
+
+$(VENV)/.bench: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[test,bench]'
+	@touch $@

@@ -1,0 +1,32 @@
+"""How a worker logs: one line an event on standard error, with what, where and the remedy."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+
+def set_up(level: str) -> None:
+    """Log what is at least as severe as `level`; of the libraries only what went wrong.
+
+    Faust and aiokafka tell of every rebalance and retry; that is ours to say.
+    """
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+        ],
+    )
+    libraries = logging.ERROR if level != "debug" else logging.DEBUG
+    logging.basicConfig(stream=sys.stderr, level=libraries, format=_FORMAT, force=True)
+
+
+_FORMAT = "%(asctime)s [%(levelname)s] %(name)s: %(message)s"

@@ -1,0 +1,247 @@
+"""Workers die by SIGKILL at random moments; every record is still counted exactly once.
+
+Two workers share the group and ClickHouse. Each kill makes the group rebalance, and the dead
+worker is replaced at once. At the end ClickHouse must hold each accepted record once, and the
+dead-letter topic each rejected one once by its source offset.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from uuid import uuid4
+
+import orjson
+import pytest
+import yaml
+from clickhouse_server import ClickHouseServer
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from tailbudget.schemas.clickhouse_target import ClickHouseTarget
+from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.topics import ensure_topics
+from tailbudget.schemas.settings import Settings, load
+
+BOOTSTRAP = os.environ.get("TAILBUDGET_TEST_BOOTSTRAP")
+RECORDS = 200_000
+KILLS = 20
+PARTITIONS = 4
+PATIENCE_S = 180.0
+SEED = 20260302
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.timeout(1500),
+    pytest.mark.skipif(BOOTSTRAP is None, reason="needs TAILBUDGET_TEST_BOOTSTRAP"),
+]
+
+
+class Fleet:
+    """Two worker processes, one of which is killed and replaced now and then."""
+
+    def __init__(self, config: Path, home: Path) -> None:
+        self._config = config
+        self._home = home
+        self._started = 0
+        self.workers = [self._start(), self._start()]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._started += 1
+        log = (self._home / f"worker-{self._started}.log").open("wb")
+        with log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "tailbudget.streams.cli", "worker", "-c", self._config],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def kill(self, which: int) -> None:
+        """Kill a worker at once, and start another in its place."""
+        self.workers[which].kill()
+        self.workers[which].wait()
+        self.workers[which] = self._start()
+
+    def stop(self) -> list[int]:
+        """End all in order; return their exit statuses."""
+        for worker in self.workers:
+            worker.terminate()
+        return [worker.wait(60) for worker in self.workers]
+
+    def logs(self) -> str:
+        """Return the end of each worker's log."""
+        logs = sorted(self._home.glob("worker-*.log"))
+        return "\n".join(f"{log.name}:\n{log.read_text(errors='replace')[-800:]}" for log in logs)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ClickHouseServer]:
+    """A ClickHouse that several processes can reach."""
+    with ClickHouseServer(tmp_path / "clickhouse") as running:
+        yield running
+
+
+def settings_file(home: Path, server: ClickHouseServer) -> Path:
+    """Write the settings that both workers share."""
+    name = f"kill{uuid4().hex[:8]}"
+    path = home / "tailbudget.yaml"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "kafka": {
+                    "bootstrap": BOOTSTRAP,
+                    "prefix": name,
+                    "group": name,
+                    "partitions": PARTITIONS,
+                    "session_timeout_s": 6.0,
+                    "heartbeat_s": 1.0,
+                    "requests": [{"topic": f"{name}.requests", "service": "chat"}],
+                },
+                "clickhouse": {
+                    "host": "127.0.0.1",
+                    "port": server.port,
+                    "database": name,
+                    "username": server.username,
+                    "password": server.password,
+                },
+                "stream": {"flush_s": 1.0},
+                "web": {"enabled": False},
+                "data_dir": str(home / "data"),
+            }
+        )
+    )
+    return path
+
+
+class Feed:
+    """Produces records and rubbish, and remembers where the broker put the rubbish."""
+
+    def __init__(self, topic: str, rng: random.Random) -> None:
+        self.rejected: set[tuple[int, int]] = set()
+        self.accepted = 0
+        self._topic = topic
+        self._rng = rng
+        self._sent = 0
+        self._began_ms = int(time.time() * 1000)
+        self._producer = Producer({"bootstrap.servers": BOOTSTRAP, "linger.ms": 20})
+
+    def send(self, count: int) -> None:
+        """Produce some more messages, one in a hundred of them no record."""
+        for _ in range(count):
+            if self._rng.random() < 0.01:
+                self._producer.produce(
+                    self._topic, b"no record %d" % self._sent, on_delivery=self._note
+                )
+            else:
+                self._producer.produce(self._topic, self._record())
+                self.accepted += 1
+            self._sent += 1
+            self._producer.poll(0)
+
+    def finish(self) -> None:
+        """Wait until the broker has all."""
+        assert self._producer.flush(60) == 0
+
+    def _note(self, error: object, message: Message) -> None:
+        assert error is None
+        self.rejected.add((message.partition(), message.offset()))
+
+    def _record(self) -> bytes:
+        return orjson.dumps(
+            {
+                "request_id": f"r{self._sent}",
+                "timestamp": int(time.time() * 1000),
+                "total_ms": 7,
+                "model_ms": 5,
+                "route": "abc"[self._sent % 3],
+                "sequence_length": self._sent % 100,
+                "status": 200,
+            }
+        )
+
+
+def dead_letters(topic: str) -> list[bytes]:
+    """Return the keys of all dead letters."""
+    consumer = Consumer(
+        {"bootstrap.servers": BOOTSTRAP, "group.id": uuid4().hex, "enable.auto.commit": False}
+    )
+    consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
+    keys: list[bytes] = []
+    quiet = time.monotonic()
+    while time.monotonic() - quiet < 5:
+        message = consumer.poll(0.5)
+        if message is not None and message.error() is None:
+            keys.append(message.key())
+            quiet = time.monotonic()
+    consumer.close()
+    return keys
+
+
+def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
+    """Wait until the condition holds."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, what()
+        time.sleep(0.5)
+
+
+def test_killing_workers_loses_and_doubles_nothing(
+    server: ClickHouseServer, tmp_path: Path
+) -> None:
+    """Twenty kills over 200,000 records of two workers leave each counted once."""
+    rng = random.Random(SEED)
+    config = settings_file(tmp_path, server)
+    settings: Settings = load(config, {})
+    ensure_topics(settings.kafka)
+    target = ClickHouseTarget(
+        "http",
+        host="127.0.0.1",
+        port=server.port,
+        database=settings.clickhouse.database,
+        username=server.username,
+        password=server.password,
+    )
+    with ExitStack() as stack:
+        store = ClickHouse.open(target)
+        stack.callback(store.close)
+        store.migrate()
+        fleet = Fleet(config, tmp_path)
+        stack.callback(fleet.stop)
+        feed = Feed(settings.kafka.requests[0].topic, rng)
+        rounds = KILLS * 4
+        for number in range(rounds):
+            feed.send(RECORDS // rounds)
+            time.sleep(rng.uniform(0.5, 2.5))
+            if number % 4 == 3:
+                fleet.kill(rng.randrange(2))
+        feed.finish()
+
+        def counted() -> int:
+            sql = "SELECT sum(requests) FROM panes FINAL WHERE stage = 'total'"
+            return int(store.query(sql).rows[0][0])
+
+        wait_for(
+            lambda: counted() >= feed.accepted,
+            lambda: f"{counted()} of {feed.accepted} records counted\n{fleet.logs()}",
+        )
+        assert fleet.stop() == [0, 0], fleet.logs()
+        assert counted() == feed.accepted
+        sums = store.query(
+            "SELECT stage, sum(n), sum(sum_ns) FROM panes FINAL"
+            " WHERE stage IN ('total', 'model') GROUP BY stage ORDER BY stage"
+        )
+        n = feed.accepted
+        assert [tuple(row) for row in sums.rows] == [
+            ("model", n, n * 5_000_000),
+            ("total", n, n * 7_000_000),
+        ]
+        letters = dead_letters(settings.kafka.dead_letters_topic)
+        by_offset = {tuple(map(int, key.split(b":")[1:4:2])) for key in letters}
+        assert by_offset == feed.rejected
+        assert len(set(letters)) == len(feed.rejected)
+        print(f"{KILLS} kills; {len(letters) - len(feed.rejected)} dead letters sent again")
