@@ -72,7 +72,6 @@ def successes(
     np.take(columns.total_ms, at, out=ms[0])
     ms[1] = 0.0
     np.take(columns.stage_ms, at, axis=1, out=ms[2:])
-    ms[1] = 0.0
     complete = ~np.isnan(ms.sum(axis=1))
     ns = nanoseconds(ms, complete)
     covered = ns[2:].sum(axis=0)

@@ -9,7 +9,8 @@ from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.rows import AlertRow, DeployRow, StoredPane
 from tailbudget.sinks.clickhouse import migrate, panes, query, records
-from tailbudget.sinks.clickhouse.connect import Client, connect, require_nearest_rank
+from tailbudget.sinks.clickhouse.connect import connect, require_nearest_rank
+from tailbudget.sinks.clickhouse.connection import Connection
 
 
 class ClickHouse:
@@ -20,7 +21,7 @@ class ClickHouse:
     where the settings are at fault, and `StorageError` where the request is refused for good.
     """
 
-    def __init__(self, target: ClickHouseTarget, writer: Client, reader: Client) -> None:
+    def __init__(self, target: ClickHouseTarget, writer: Connection, reader: Connection) -> None:
         self.target = target
         self._writer = writer
         self._reader = reader
@@ -50,7 +51,7 @@ class ClickHouse:
     @property
     def version(self) -> str:
         """Version of ClickHouse."""
-        return str(self._writer.server_version)
+        return self._writer.version
 
     def migrate(self, ttl_days: int | None = None) -> list[str]:
         """Bring the tables up to date, and return the names of what was applied.

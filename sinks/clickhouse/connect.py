@@ -12,10 +12,8 @@ from clickhouse_connect.driver.exceptions import ProgrammingError
 
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.errors import ConfigError, StorageError, TailbudgetError
+from tailbudget.sinks.clickhouse.connection import Client, Connection
 from tailbudget.sinks.clickhouse.errors import classify
-
-Client = Any
-"""`clickhouse_connect.driver.client.Client`, which ships no types."""
 
 SESSION: Final = {
     # `now()` in a view's arguments is read as UTC, wherever the server stands.
@@ -32,8 +30,8 @@ _PROBE: Final = "SELECT quantilesExactWeightedArray(0.5, 0.95, 0.99)([1, 2, 3], 
 
 def connect(
     target: ClickHouseTarget, settings: Mapping[str, str] = WRITING, *, create: bool = False
-) -> Client:
-    """Return a client whose current database is the target's.
+) -> Connection:
+    """Return a connection whose current database is the target's.
 
     Args:
         target: where to.
@@ -58,19 +56,20 @@ def connect(
         if client is not None:
             client.close()
         raise _refusal(error, target, doing) from error
-    return client
+    return Connection(client, embedded=target.interface == "chdb")
 
 
-def require_nearest_rank(client: Client) -> None:
+def require_nearest_rank(connection: Connection) -> None:
     """Refuse a server whose weighted quantiles interpolate: its percentiles would not be ours.
 
     Raises:
         StorageError: the probe's answer is not that of the nearest rank.
     """
-    answer = [float(value) for value in client.query(_PROBE).result_rows[0][0]]
+    rows = connection.request("a probe", lambda client: client.query(_PROBE).result_rows)
+    answer = [float(value) for value in rows[0][0]]
     if answer != [1.0, 3.0, 3.0]:
         raise StorageError(
-            f"quantilesExactWeightedArray of ClickHouse {client.server_version} answers {answer}"
+            f"quantilesExactWeightedArray of ClickHouse {connection.version} answers {answer}"
             " where the nearest rank is [1, 3, 3]",
             remedy="use a ClickHouse version whose quantileExactWeighted does not interpolate",
         )

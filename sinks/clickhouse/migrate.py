@@ -10,8 +10,7 @@ from importlib import resources
 from typing import Final
 
 from tailbudget.schemas.errors import ConfigError, StorageError
-from tailbudget.sinks.clickhouse.connect import Client
-from tailbudget.sinks.clickhouse.errors import classify
+from tailbudget.sinks.clickhouse.connection import Client, Connection
 
 _NAME: Final = re.compile(r"^(\d{4})_([a-z0-9_]+)\.sql$")
 _TABLE: Final = """
@@ -63,7 +62,9 @@ def shipped() -> list[Migration]:
     return sorted(found, key=lambda migration: migration.number)
 
 
-def migrate(client: Client, migrations: Sequence[Migration] | None = None) -> list[Migration]:
+def migrate(
+    connection: Connection, migrations: Sequence[Migration] | None = None
+) -> list[Migration]:
     """Apply what is missing, and return it.
 
     Statements are idempotent, so that a migration that was cut short, or that two workers run at
@@ -75,20 +76,21 @@ def migrate(client: Client, migrations: Sequence[Migration] | None = None) -> li
         ClickHouseError: the server does not answer.
     """
     wanted = shipped() if migrations is None else migrations
-    try:
-        client.command(_TABLE)
-        missing = pending(client, wanted)
-        for migration in missing:
-            for statement in migration.statements():
-                client.command(statement)
-            client.insert(
-                "migrations",
-                [[migration.number, migration.name, migration.checksum]],
-                column_names=["number", "name", "checksum"],
-            )
-    except Exception as error:
-        raise classify(error, "migrating the database") from error
-    return list(missing)
+    return connection.request("migrating the database", lambda client: _migrate(client, wanted))
+
+
+def _migrate(client: Client, migrations: Sequence[Migration]) -> list[Migration]:
+    client.command(_TABLE)
+    missing = pending(client, migrations)
+    for migration in missing:
+        for statement in migration.statements():
+            client.command(statement)
+        client.insert(
+            "migrations",
+            [[migration.number, migration.name, migration.checksum]],
+            column_names=["number", "name", "checksum"],
+        )
+    return missing
 
 
 def pending(client: Client, migrations: Sequence[Migration]) -> list[Migration]:
@@ -119,35 +121,36 @@ def pending(client: Client, migrations: Sequence[Migration]) -> list[Migration]:
     return [migration for migration in migrations if migration.number not in applied]
 
 
-def require_current(client: Client) -> None:
+def require_current(connection: Connection) -> None:
     """Refuse a database that lacks migrations.
 
     Raises:
         ConfigError: it lacks some, or is newer than the code.
     """
-    try:
-        missing = pending(client, shipped())
-    except Exception as error:
-        raise classify(error, "reading the migrations") from error
+    missing = connection.request(
+        "reading the migrations", lambda client: pending(client, shipped())
+    )
     if missing:
         names = ", ".join(f"{migration.number:04}_{migration.name}" for migration in missing)
         raise ConfigError(f"the database lacks {names}", remedy="tailbudget migrate")
 
 
-def set_ttl(client: Client, ttl_days: int | None) -> None:
+def set_ttl(connection: Connection, ttl_days: int | None) -> None:
     """Let ClickHouse drop panes after so many days, or keep them; data older than that go soon.
 
     Raises:
         StorageError: the change is refused.
     """
-    try:
-        present = "TTL pane" in str(client.command("SHOW CREATE TABLE panes"))
-        if ttl_days is not None:
-            client.command(f"ALTER TABLE panes MODIFY TTL pane + toIntervalDay({int(ttl_days)})")
-        elif present:
-            client.command("ALTER TABLE panes REMOVE TTL")
-    except Exception as error:
-        raise classify(error, "setting how long panes are kept") from error
+    connection.request("setting how long panes are kept", lambda client: _set_ttl(client, ttl_days))
+
+
+def _set_ttl(client: Client, ttl_days: int | None) -> None:
+    wanted = None if ttl_days is None else f"TTL pane + toIntervalDay({int(ttl_days)})"
+    table = str(client.command("SHOW CREATE TABLE panes"))
+    if wanted is not None and wanted not in table:
+        client.command(f"ALTER TABLE panes MODIFY {wanted}")
+    elif wanted is None and "TTL pane" in table:
+        client.command("ALTER TABLE panes REMOVE TTL")
 
 
 def _has_code(part: str) -> bool:

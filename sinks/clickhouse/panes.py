@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
 
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.sinks.clickhouse.columns import NAMES, Part, arrow_table, row_count
-from tailbudget.sinks.clickhouse.connect import Client
-from tailbudget.sinks.clickhouse.errors import classify
+from tailbudget.sinks.clickhouse.connection import Client, Connection
 from tailbudget.sinks.clickhouse.pack import pack
 from tailbudget.sinks.clickhouse.unpack import unpack
 
@@ -37,7 +37,7 @@ WHERE service = {{service:String}} AND panes.pane IN {{panes:Array(UInt32)}}
 """
 
 
-def write_panes(client: Client, panes: Sequence[StoredPane]) -> None:
+def write_panes(connection: Connection, panes: Sequence[StoredPane]) -> None:
     """Write panes; each is there whole or not at all, and writing it again changes nothing.
 
     Raises:
@@ -45,10 +45,8 @@ def write_panes(client: Client, panes: Sequence[StoredPane]) -> None:
         StorageError, ConfigError: it can't work.
     """
     for batch in batches(panes):
-        try:
-            client.insert_arrow("panes", arrow_table(batch))
-        except Exception as error:
-            raise classify(error, "writing panes") from error
+        block = arrow_table(batch)
+        connection.request("writing panes", partial(_insert, block=block))
 
 
 def batches(panes: Sequence[StoredPane]) -> Iterator[list[dict[str, Part]]]:
@@ -70,7 +68,9 @@ def batches(panes: Sequence[StoredPane]) -> Iterator[list[dict[str, Part]]]:
         yield batch
 
 
-def read_panes(client: Client, service: str, panes_ns: Sequence[int]) -> dict[int, StoredPane]:
+def read_panes(
+    connection: Connection, service: str, panes_ns: Sequence[int]
+) -> dict[int, StoredPane]:
     """Return the newest version of those panes of a service that exist.
 
     Raises:
@@ -79,45 +79,54 @@ def read_panes(client: Client, service: str, panes_ns: Sequence[int]) -> dict[in
     if not panes_ns:
         return {}
     seconds = sorted({pane_ns // _SECOND_NS for pane_ns in panes_ns})
-    found = _read(client, service, "IN {panes:Array(UInt32)}", {"panes": seconds})
+    found = _read(connection, service, "IN {panes:Array(UInt32)}", {"panes": seconds})
     return {pane.pane_ns: pane for pane in found}
 
 
-def recent_panes(client: Client, service: str, since_ns: int) -> list[StoredPane]:
+def recent_panes(connection: Connection, service: str, since_ns: int) -> list[StoredPane]:
     """Return the panes of a service that start at or after a time, oldest first.
 
     Raises:
         ClickHouseError: it may work later.
     """
     since_s = max(-(-since_ns // _SECOND_NS), 0)
-    return list(_read(client, service, ">= {since:UInt32}", {"since": since_s}))
+    return list(_read(connection, service, ">= {since:UInt32}", {"since": since_s}))
 
 
-def newest_pane(client: Client, service: str) -> int | None:
+def newest_pane(connection: Connection, service: str) -> int | None:
     """Return the start of a service's newest pane in nanoseconds; None when it has none."""
     sql = (
         "SELECT toUInt32(max(pane)), count() FROM panes"
         " WHERE service = {service:String} AND stage = '(pane)'"
     )
-    try:
-        rows = client.query(sql, parameters={"service": service}).result_rows
-    except Exception as error:
-        raise classify(error, f"looking for the newest pane of {service}") from error
-    newest_s, count = rows[0]
+    answer = connection.request(
+        f"looking for the newest pane of {service}",
+        lambda client: client.query(sql, parameters={"service": service}),
+    )
+    newest_s, count = answer.result_rows[0]
     return int(newest_s) * _SECOND_NS if count else None
 
 
 def _read(
-    client: Client, service: str, condition: str, parameters: Mapping[str, Any]
+    connection: Connection, service: str, condition: str, parameters: Mapping[str, Any]
 ) -> Iterator[StoredPane]:
     """Yield panes in order, asking for a bounded number of rows at once."""
-    try:
-        sizes = client.query(_SIZES % condition, parameters={"service": service, **parameters})
-        for seconds in _spans(sizes.result_rows):
-            table = client.query_arrow(_ROWS, parameters={"service": service, "panes": seconds})
-            yield from unpack(_plain(table))
-    except Exception as error:
-        raise classify(error, f"reading panes of {service}") from error
+    doing = f"reading panes of {service}"
+    wanted = {"service": service, **parameters}
+    sizes = connection.request(
+        doing, lambda client: client.query(_SIZES % condition, parameters=wanted)
+    )
+    for seconds in _spans(sizes.result_rows):
+        rows = partial(_rows, parameters={"service": service, "panes": seconds})
+        yield from unpack(connection.request(doing, rows))
+
+
+def _insert(client: Client, block: pa.Table) -> None:
+    client.insert_arrow("panes", block)
+
+
+def _rows(client: Client, parameters: Mapping[str, Any]) -> pa.Table:
+    return _plain(client.query_arrow(_ROWS, parameters=parameters))
 
 
 def _spans(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tailbudget.schemas.errors import ConfigError
-from tailbudget.sinks.clickhouse.connect import SESSION, Client
+from tailbudget.sinks.clickhouse.connect import SESSION
+from tailbudget.sinks.clickhouse.connection import Connection
 from tailbudget.sinks.clickhouse.errors import RETRYABLE, classify, error_code
 from tailbudget.sinks.clickhouse.statement import reading_statement
 
@@ -21,10 +22,13 @@ READING: Final = SESSION | {
     "max_result_rows": str(MAX_ROWS + 1),
     "result_overflow_mode": "break",
     "max_execution_time": "60",
+    # A query never takes the memory of the worker that it runs beside.
+    "max_memory_usage": "2000000000",
     # Last: it forbids any further change of settings.
     "readonly": "1",
 }
-_TIMEOUT: Final = 159
+_TOO_MUCH: Final = frozenset({159, 241, 396})
+"""TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, TOO_MANY_ROWS_OR_BYTES."""
 _DENIED: Final = frozenset({164, 497})
 
 
@@ -50,7 +54,7 @@ class Answer:
 
 
 def run(
-    reader: Client,
+    reader: Connection,
     sql: str,
     parameters: Mapping[str, Any] | None = None,
     *,
@@ -70,10 +74,14 @@ def run(
     """
     statement = reading_statement(sql)
     try:
-        raw = reader.raw_query(statement, parameters=dict(parameters or {}), fmt="JSONCompact")
+        raw = reader.attempt(
+            lambda client: client.raw_query(
+                statement, parameters=dict(parameters or {}), fmt="JSONCompact"
+            )
+        )
     except Exception as error:
         code = error_code(error)
-        if code is None or (code in RETRYABLE and code != _TIMEOUT):
+        if code is None or (code in RETRYABLE and code not in _TOO_MUCH):
             raise classify(error, "the query") from error
         raise ConfigError(_first_line(error), remedy=_remedy(code)) from error
     found = json.loads(raw)
@@ -87,7 +95,7 @@ def run(
 
 
 def _remedy(code: int) -> str:
-    if code == _TIMEOUT:
+    if code in _TOO_MUCH:
         return "ask for a shorter time range, or fewer services"
     if code in _DENIED:
         return "only reading is allowed, with the settings as they are"

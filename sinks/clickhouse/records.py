@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from tailbudget.schemas.audit_rows import AuditCohortRow, AuditRow, AuditStageRow
 from tailbudget.schemas.rows import AlertRow, DeployRow
-from tailbudget.sinks.clickhouse.connect import Client
-from tailbudget.sinks.clickhouse.errors import classify
+from tailbudget.sinks.clickhouse.connection import Connection
 
 _TEXT: Final = pa.string()
 _NUMBER: Final = pa.float64()
@@ -60,7 +59,7 @@ _DEPLOYS: Final = {
 }
 
 
-def write_audits(client: Client, audits: Sequence[AuditRow]) -> None:
+def write_audits(connection: Connection, audits: Sequence[AuditRow]) -> None:
     """Write audits; the audit itself last, so that one that is there is there with its parts."""
     keys = [(a.service, a.window_s, a.end_ns // _MS, a.version) for a in audits]
     pairs = list(zip(keys, audits, strict=True))
@@ -68,25 +67,25 @@ def write_audits(client: Client, audits: Sequence[AuditRow]) -> None:
     cohorts = ((*key, *astuple(row)) for key, audit in pairs for row in audit.cohorts)
     names = list(_AUDITS)[len(_AUDIT_KEY) :]
     whole = ((*key, *(getattr(audit, name) for name in names)) for key, audit in pairs)
-    _insert(client, "audit_stages", _STAGES, stages)
-    _insert(client, "audit_cohorts", _COHORTS, cohorts)
-    _insert(client, "audits", _AUDITS, whole)
+    _insert(connection, "audit_stages", _STAGES, stages)
+    _insert(connection, "audit_cohorts", _COHORTS, cohorts)
+    _insert(connection, "audits", _AUDITS, whole)
 
 
-def write_alerts(client: Client, alerts: Sequence[AlertRow]) -> None:
+def write_alerts(connection: Connection, alerts: Sequence[AlertRow]) -> None:
     """Write changes of alerts."""
-    _insert(client, "alerts", _ALERTS, (astuple(row) for row in alerts))
+    _insert(connection, "alerts", _ALERTS, (astuple(row) for row in alerts))
 
 
-def write_deploys(client: Client, deploys: Sequence[DeployRow]) -> None:
+def write_deploys(connection: Connection, deploys: Sequence[DeployRow]) -> None:
     """Write deploys; a later announcement of the same deploy replaces the earlier one."""
-    _insert(client, "deploys", _DEPLOYS, (astuple(row) for row in deploys))
+    _insert(connection, "deploys", _DEPLOYS, (astuple(row) for row in deploys))
 
 
-def last_alerts(client: Client, service: str) -> list[AlertRow]:
+def last_alerts(connection: Connection, service: str) -> list[AlertRow]:
     """Return the newest change of each alert of a service, by name."""
     rows = _select(
-        client,
+        connection,
         "SELECT service, alert, toUnixTimestamp64Nano(at), state, reason, measured_ms, slo_ms,"
         " tail_driver, alert_id, payload FROM alerts FINAL WHERE service = {service:String}"
         " ORDER BY at DESC, state DESC LIMIT 1 BY alert",
@@ -95,10 +94,10 @@ def last_alerts(client: Client, service: str) -> list[AlertRow]:
     return sorted((AlertRow(*row) for row in rows), key=lambda row: row.alert)
 
 
-def recent_deploys(client: Client, service: str, since_ns: int) -> list[DeployRow]:
+def recent_deploys(connection: Connection, service: str, since_ns: int) -> list[DeployRow]:
     """Return the deploys of a service that were last announced at or after a time, in order."""
     rows = _select(
-        client,
+        connection,
         "SELECT service, env, version, toUnixTimestamp64Nano(at) AS first,"
         " toUnixTimestamp64Nano(last), kind FROM deploys FINAL WHERE service = {service:String}"
         " AND last >= fromUnixTimestamp64Nano({since:Int64}) ORDER BY first, env, version",
@@ -107,10 +106,10 @@ def recent_deploys(client: Client, service: str, since_ns: int) -> list[DeployRo
     return [DeployRow(*row) for row in rows]
 
 
-def incarnation(client: Client, topic: str, topic_id: str) -> int:
+def incarnation(connection: Connection, topic: str, topic_id: str) -> int:
     """Return the number of this life of a topic: the first is 1, a topic made anew is the next."""
     known = _select(
-        client,
+        connection,
         "SELECT minIf(incarnation, topic_id = {topic_id:String}), max(incarnation),"
         " countIf(topic_id = {topic_id:String}) FROM topics WHERE topic = {topic:String}",
         {"topic": topic, "topic_id": topic_id},
@@ -119,26 +118,26 @@ def incarnation(client: Client, topic: str, topic_id: str) -> int:
     if count:
         return int(number)
     columns = {"topic": _TEXT, "topic_id": _TEXT, "incarnation": pa.uint32()}
-    _insert(client, "topics", columns, [(topic, topic_id, int(newest) + 1)])
+    _insert(connection, "topics", columns, [(topic, topic_id, int(newest) + 1)])
     return int(newest) + 1
 
 
 def _insert(
-    client: Client, table: str, columns: Mapping[str, Any], rows: Iterable[Sequence[Any]]
+    connection: Connection, table: str, columns: Mapping[str, Any], rows: Iterable[Sequence[Any]]
 ) -> None:
     values = list(zip(*rows, strict=True))
     if not values:
         return
     arrays = [pa.array(column, kind) for column, kind in zip(values, columns.values(), strict=True)]
-    try:
-        client.insert_arrow(table, pa.table(arrays, list(columns)))
-    except Exception as error:
-        raise classify(error, f"writing {table}") from error
+    block = pa.table(arrays, list(columns))
+    connection.request(f"writing {table}", lambda client: client.insert_arrow(table, block))
 
 
-def _select(client: Client, sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    try:
-        return [tuple(row) for row in client.query(sql, parameters=dict(parameters)).result_rows]
-    except Exception as error:
-        table = sql.partition(" FROM ")[2].split()[0]
-        raise classify(error, f"reading {table}") from error
+def _select(
+    connection: Connection, sql: str, parameters: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    table = sql.partition(" FROM ")[2].split()[0]
+    answer = connection.request(
+        f"reading {table}", lambda client: client.query(sql, parameters=dict(parameters))
+    )
+    return [tuple(row) for row in answer.result_rows]

@@ -1,4 +1,4 @@
-"""Equality to the last bit, through dataclasses and arrays."""
+"""Equality through dataclasses and arrays, to the last bit but the sign of zero."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 
 
 def assert_same(left: Any, right: Any, path: str = "") -> None:
-    """Fail, naming the place, unless both have the same types, shapes and bits."""
+    """Fail, naming the place, unless both have the same types, shapes and values."""
     if is_dataclass(left):
         for field in fields(left):
-            assert_same(
-                getattr(left, field.name), getattr(right, field.name), f"{path}.{field.name}"
-            )
+            name = field.name
+            assert_same(getattr(left, name), getattr(right, name), f"{path}.{name}")
     elif isinstance(left, np.ndarray):
         assert left.dtype == right.dtype, path
         assert left.shape == right.shape, path
-        assert left.tobytes() == right.tobytes(), path
+        missing = left.dtype.kind == "f"
+        assert np.array_equal(left, right, equal_nan=missing), path
     else:
         assert left == right, path

@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from operator import methodcaller
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +22,7 @@ from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.errors import ClickHouseError, ConfigError, StorageError
 from tailbudget.sinks.clickhouse import ClickHouse, retrying
 from tailbudget.sinks.clickhouse.connect import require_nearest_rank
+from tailbudget.sinks.clickhouse.connection import Connection
 
 SECOND_PROCESS = """
 import sys
@@ -169,10 +172,40 @@ def test_a_process_has_one_directory(clickhouse: ClickHouse, tmp_path: Path) -> 
         ClickHouse.open(replace(clickhouse.target, path=tmp_path / "other"))
 
 
+def test_a_query_that_fails_midway_leaves_nothing_behind(clickhouse: ClickHouse) -> None:
+    """The embedded engine puts what it had written before the next answer; nobody sees it."""
+    failing = "SELECT number, throwIf(number = 90000) FROM numbers(300000)"
+    with pytest.raises(ConfigError):
+        clickhouse.query(failing)
+    assert clickhouse.query("SELECT 7").rows == ((7,),)
+    panes = stored_panes(random_columns(5, 50, span_s=10))
+    clickhouse.write_panes(panes)
+    for read in ("query", "query_arrow"):
+        with pytest.raises(StorageError):
+            clickhouse._writer.request("x", methodcaller(read, failing))
+        found = clickhouse.read_panes("chat", [panes[0].pane_ns])
+        assert_same(panes[0], found[panes[0].pane_ns])
+
+
+def test_threads_share_a_connection(clickhouse: ClickHouse) -> None:
+    """Answers go to who asked, while other queries on the same connection fail midway."""
+
+    def ask(number: int) -> object:
+        if number % 3 == 0:
+            with pytest.raises(ConfigError):
+                clickhouse.query("SELECT number, throwIf(number = 90000) FROM numbers(100000)")
+            return number
+        return clickhouse.query("SELECT {n:UInt32}", {"n": number}).rows[0][0]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(60))) == list(range(60))
+
+
 def test_a_server_that_interpolates_is_refused() -> None:
     """Percentiles that would not be ours are refused, with the version that gives them."""
     client = SimpleNamespace(
         server_version="1.2.3", query=lambda _: SimpleNamespace(result_rows=[([1, 2.5, 3],)])
     )
+    connection = Connection(client, embedded=False)
     with pytest.raises(StorageError, match=r"1\.2\.3 answers \[1\.0, 2\.5, 3\.0\]"):
-        require_nearest_rank(client)
+        require_nearest_rank(connection)

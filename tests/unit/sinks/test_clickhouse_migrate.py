@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -20,11 +22,16 @@ SECOND = Migration(
 )
 
 
+def drop(client: Any, name: str) -> None:
+    """Drop a table or view."""
+    client.command(f"DROP TABLE IF EXISTS `{name}`")
+
+
 @pytest.fixture
 def fresh(clickhouse: ClickHouse) -> ClickHouse:
     """A database without tables."""
     for (name,) in clickhouse.query("SHOW TABLES").rows:
-        clickhouse._writer.command(f"DROP TABLE IF EXISTS `{name}`")
+        clickhouse._writer.request("x", partial(drop, name=name))
     return clickhouse
 
 
@@ -50,38 +57,38 @@ def test_statements_end_at_the_end_of_a_line() -> None:
 
 def test_a_later_migration_is_applied_alone(fresh: ClickHouse) -> None:
     """A database that is behind gets only what it lacks."""
-    client = fresh._writer
-    assert migrate(client, [FIRST]) == [FIRST]
-    assert migrate(client, [FIRST, SECOND]) == [SECOND]
+    connection = fresh._writer
+    assert migrate(connection, [FIRST]) == [FIRST]
+    assert migrate(connection, [FIRST, SECOND]) == [SECOND]
     names = {name for (name,) in fresh.query("SHOW TABLES").rows}
     assert {"a", "b", "c"} <= names
 
 
 def test_a_changed_file_is_refused(fresh: ClickHouse) -> None:
     """History is not edited: the database may differ from what the file now says."""
-    client = fresh._writer
-    migrate(client, [FIRST])
+    connection = fresh._writer
+    migrate(connection, [FIRST])
     with pytest.raises(StorageError, match="first") as caught:
-        migrate(client, [replace(FIRST, sql=FIRST.sql.replace("UInt8", "UInt16"))])
+        migrate(connection, [replace(FIRST, sql=FIRST.sql.replace("UInt8", "UInt16"))])
     assert "new file" in caught.value.remedy
 
 
 def test_a_newer_database_is_refused(fresh: ClickHouse) -> None:
     """Old code does not write into tables that it does not know."""
-    client = fresh._writer
-    migrate(client, [FIRST, SECOND])
+    connection = fresh._writer
+    migrate(connection, [FIRST, SECOND])
     with pytest.raises(ConfigError, match="at migration 2, this tailbudget knows 1") as caught:
-        migrate(client, [FIRST])
+        migrate(connection, [FIRST])
     assert "upgrade" in caught.value.remedy
 
 
 def test_a_migration_that_was_cut_short_is_finished(fresh: ClickHouse) -> None:
     """Half of the statements ran and nothing was recorded: the next run does the rest."""
-    client = fresh._writer
+    connection = fresh._writer
     broken = replace(SECOND, sql=SECOND.sql + "CREATE TABLE broken (;\n")
     with pytest.raises(StorageError):
-        migrate(client, [FIRST, broken])
-    assert migrate(client, [FIRST, SECOND]) == [SECOND]
+        migrate(connection, [FIRST, broken])
+    assert migrate(connection, [FIRST, SECOND]) == [SECOND]
 
 
 def test_a_database_without_tables_is_not_current(fresh: ClickHouse) -> None:

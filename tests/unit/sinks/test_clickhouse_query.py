@@ -135,6 +135,13 @@ def test_a_wrong_statement_says_what_is_wrong(clickhouse: ClickHouse) -> None:
     assert "docs/sql.md" in caught.value.remedy
 
 
+def test_a_query_that_takes_too_much_is_stopped(clickhouse: ClickHouse) -> None:
+    """Memory is bounded, and the reader is told to ask for less."""
+    with pytest.raises(ConfigError, match="memory limit") as caught:
+        clickhouse.query("SELECT length(groupArray(toString(number))) FROM numbers(100000000)")
+    assert "shorter time range" in caught.value.remedy
+
+
 def test_no_file_appears(clickhouse: ClickHouse, tmp_path: Path) -> None:
     """INTO OUTFILE would be written by this very process."""
     wanted = tmp_path / "out.csv"
