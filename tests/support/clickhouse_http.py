@@ -56,6 +56,46 @@ class Server:
     faults: list[tuple[int, int] | str] = field(default_factory=list)
     inserts: list[str] = field(default_factory=list)
     port: int = 0
+    _idle: dict[tuple[tuple[str, str], ...], list[Any]] = field(default_factory=dict)
+
+    @contextmanager
+    def session(self, given: dict[str, str]) -> Iterator[Any]:
+        """Lend a connection with the database and the settings that a request gives.
+
+        One whose request failed is not lent again: it may hold the rest of an answer.
+        """
+        key = tuple(
+            (name, value)
+            for name, value in sorted(given.items(), key=lambda item: item[0] == "readonly")
+            if not name.startswith("param_") and name not in _NOT_SETTINGS
+        )
+        idle = self._idle.setdefault((("database", given.get("database", "")), *key), [])
+        session = idle.pop() if idle else self._open(given.get("database"), key)
+        try:
+            yield session
+        except BaseException:
+            session.close()
+            raise
+        idle.append(session)
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        while self._idle:
+            _, sessions = self._idle.popitem()
+            for session in sessions:
+                session.close()
+
+    def _open(self, database: str | None, settings: tuple[tuple[str, str], ...]) -> Any:
+        session = chdb.connect(str(self.path.resolve()))
+        try:
+            if database:
+                session.query(f"USE `{database}`")
+            for name, value in settings:
+                session.query(f"SET {name} = '{value}'")
+        except BaseException:
+            session.close()
+            raise
+        return session
 
 
 @contextmanager
@@ -76,6 +116,7 @@ def serving(path: Path, *, port: int = 0, password: str = "secret") -> Iterator[
         http.shutdown()
         http.server_close()
         thread.join()
+        server.close()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -125,26 +166,20 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, answer, {"X-ClickHouse-Summary": "{}", "X-ClickHouse-Timezone": "UTC"})
 
     def _run(self, sql: str, body: bytes, given: dict[str, str]) -> bytes:
-        connection = chdb.connect(str(self.shared.path.resolve()))
-        try:
-            if "database" in given:
-                connection.query(f"USE `{given['database']}`")
-            values: dict[str, Any] = {}
-            for name, value in given.items():
-                if name.startswith("param_"):
-                    values[name.removeprefix("param_")] = value
-                elif name not in _NOT_SETTINGS:
-                    connection.query(f"SET {name} = '{value}'")
+        values = {
+            name.removeprefix("param_"): value
+            for name, value in given.items()
+            if name.startswith("param_")
+        }
+        with self.shared.session(given) as session:
             if not body:
-                return bytes(connection.query(sql, "TabSeparated", params=values).bytes() or b"")
+                return bytes(session.query(sql, "TabSeparated", params=values).bytes() or b"")
             with tempfile.NamedTemporaryFile() as file:
                 file.write(body)
                 file.flush()
                 into, kind = re.split(r"\s+FORMAT\s+", sql.strip(), flags=re.IGNORECASE)
-                connection.query(f"{into} FROM INFILE '{file.name}' FORMAT {kind}")
+                session.query(f"{into} FROM INFILE '{file.name}' FORMAT {kind}")
             return b""
-        finally:
-            connection.close()
 
     def _control(self, body: bytes) -> None:
         if self.path == FAULTS:

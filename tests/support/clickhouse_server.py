@@ -21,9 +21,6 @@ from clickhouse_http import FAULTS, INSERTS, serving
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.streams.embedded import dies_with
 
-PASSWORD = "s3cret"  # noqa: S105
-
-
 class ClickHouseServer:
     """A server on 127.0.0.1 for as long as the context lasts.
 
@@ -32,7 +29,12 @@ class ClickHouseServer:
     Attributes:
         path: its directory.
         port: its HTTP port; valid once it was started.
+        username: a user that it knows.
+        password: the user's.
     """
+
+    username = "default"
+    password = "s3cret"  # noqa: S105
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,7 +69,12 @@ class ClickHouseServer:
     def target(self, database: str = "default") -> ClickHouseTarget:
         """Return how to reach it."""
         return ClickHouseTarget(
-            "http", port=self.port, password=PASSWORD, database=database, request_timeout_s=30
+            "http",
+            port=self.port,
+            username=self.username,
+            password=self.password,
+            database=database,
+            request_timeout_s=30,
         )
 
     def fail_inserts(self, faults: Sequence[tuple[int, int] | str]) -> None:
@@ -96,7 +103,7 @@ class ClickHouseServer:
 def _serve(path: Path, port: int) -> None:
     path.mkdir(parents=True, exist_ok=True)
     engine = chdb.connect(str(path.resolve()))
-    with serving(path, port=port, password=PASSWORD) as server:
+    with serving(path, port=port, password=ClickHouseServer.password) as server:
         print(server.port, flush=True)  # noqa: T201 (whoever started us waits for it)
         threading.Event().wait()
     engine.close()
