@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.order import run_sizes
 
-WIDTH: Final = 32
+_WIDTHS: Final = (8, 16, 32)
 """Rows a block: wide enough for the matrix product, narrow enough for groups of few rows."""
 
 _LOOPS: Final = 64
@@ -28,8 +28,8 @@ class Blocks:
     """Where the rows of each group went.
 
     Attributes:
-        rows: [B, WIDTH] row in each place.
-        weight: [B, WIDTH] weight of the row there, 0 in filled places.
+        rows: [B, width] row in each place.
+        weight: [B, width] weight of the row there, 0 in filled places.
         starts: [G] first block of each group.
         first_rows: [G] first row of each group.
     """
@@ -40,16 +40,16 @@ class Blocks:
     first_rows: NDArray[np.intp]
 
     def gather(self, columns: NDArray[_T]) -> NDArray[_T]:
-        """Return columns [k, n] as blocks [k, B, WIDTH]."""
+        """Return columns [k, n] as blocks [k, B, width]."""
         return np.take(columns, self.rows, axis=1)
 
     def centre(self, blocks: _Floats, reference: _Floats, out: _Floats) -> None:
-        """Subtract a reference [k, G] from blocks [k, B, WIDTH]."""
+        """Subtract a reference [k, G] from blocks [k, B, width]."""
         sizes = run_sizes(self.starts, len(self.rows))
         np.subtract(blocks, np.repeat(reference, sizes, axis=1)[:, :, None], out=out)
 
     def products(self, left: _Floats, right: _Floats) -> _Floats:
-        """Sum left[i] * right[j] by group: blocks [k, B, WIDTH], [l, B, WIDTH] to [G, k, l]."""
+        """Sum left[i] * right[j] by group: blocks [k, B, width], [l, B, width] to [G, k, l]."""
         by_block = np.matmul(left.transpose(1, 0, 2), right.transpose(1, 2, 0))
         counts = run_sizes(self.starts, len(by_block))
         most = int(counts.max())
@@ -72,10 +72,12 @@ def blocks_of(starts: NDArray[np.intp], n: int, weight: NDArray[np.int64] | None
         weight: [n] or None for 1 each.
     """
     ends = np.append(starts[1:], n)
-    counts = -(-(ends - starts) // WIDTH)
+    mean = n / len(starts)
+    width = next((width for width in _WIDTHS if mean <= width), _WIDTHS[-1])
+    counts = -(-(ends - starts) // width)
     first = np.cumsum(counts) - counts
-    start = np.repeat(starts - first * WIDTH, counts) + np.arange(int(counts.sum())) * WIDTH
-    rows = start[:, None] + np.arange(WIDTH)
+    start = np.repeat(starts - first * width, counts) + np.arange(int(counts.sum())) * width
+    rows = start[:, None] + np.arange(width)
     last = np.repeat(ends - 1, counts)[:, None]
     filled = rows > last
     np.minimum(rows, last, out=rows)

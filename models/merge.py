@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.align import align
-from tailbudget.models.cells import Cells, Slots, count_keys, count_slots, slots_of
+from tailbudget.models.cells import Cells, Slots, add_cells, count_keys, slots_of
 from tailbudget.models.groups import Groups, number_groups
 from tailbudget.models.moments_merge import regroup_moments
 from tailbudget.models.order import order, run_starts
@@ -98,12 +98,11 @@ def regroup(loose: Summary, groups: Groups, *, sample_size: int = SAMPLE_SIZE) -
 
 def _count(loose: Summary, of: NDArray[np.int64], slots: Slots, n: NDArray[np.int64]) -> Cells:
     """Add up the sketches of the groups that fall together."""
-    fits = slots.worthwhile(len(loose.cell))
     cells = np.arange(n.size).reshape(n.shape)
-    first = slots.zero[cells] if fits else cells * BUCKETS
-    keys = first[of].ravel()[loose.cell] + loose.bucket
-    if fits:
-        return count_slots(keys, loose.count, slots)
+    if slots.worthwhile(len(loose.cell)):
+        sparse = Cells(loose.cell, loose.bucket, loose.count)
+        return add_cells(sparse, slots.zero[cells][of].ravel(), slots)
+    keys = (cells * BUCKETS)[of].ravel()[loose.cell] + loose.bucket
     return count_keys(keys, loose.count, n.size)
 
 

@@ -8,7 +8,6 @@ All sums that a pair needs are then entries of one matrix product a group.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Final, TypeVar
 
@@ -16,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.blocks import Blocks, blocks_of
-from tailbudget.models.order import run_sizes
+from tailbudget.models.order import run_ranges, run_sizes
 from tailbudget.schemas.summary import Moments
 
-_ROWS: Final = 16384
+_ROWS: Final = 16384  # at a time, so that what is in between stays in the cache
+
+_ROUNDING: Final = 1e-13
 
 _Floats = NDArray[np.float64]
 _T = TypeVar("_T", np.float64, np.int64)
@@ -77,7 +78,7 @@ def moments_of_rows(
     """
     n = x.shape[1]
     pieces = []
-    for low, high in _ranges(starts, n):
+    for low, high in run_ranges(starts, n, _ROWS):
         first, last = int(starts[low]), int(starts[high]) if high < len(starts) else n
         blocks = blocks_of(
             starts[low:high] - first, last - first, None if weight is None else weight[first:last]
@@ -87,16 +88,6 @@ def moments_of_rows(
         return pieces[0]
     names = [field.name for field in fields(Moments)]
     return Moments(*(np.concatenate([getattr(p, name) for p in pieces]) for name in names))
-
-
-def _ranges(starts: NDArray[np.intp], n: int) -> Iterator[tuple[int, int]]:
-    """Cut the groups into ranges of about `_ROWS` rows, so that the work stays in the cache."""
-    ends = np.append(starts[1:], n)
-    low = 0
-    while low < len(starts):
-        high = max(int(np.searchsorted(ends, starts[low] + _ROWS, "right")), low + 1)
-        yield low, high
-        low = high
 
 
 def _moments(blocks: Blocks, x: _Floats, y: _Floats, stages: NDArray[np.intp]) -> Moments:
@@ -234,12 +225,19 @@ def _pairs(
         for reference, shift in zip(references, [*x_means, y_sum * inverse], strict=True)
     ]
     products = [
-        entries(1 + v + p, 0) - x_sums[i] * x_means[j] for p, (i, j) in enumerate(_among(v))
+        _less(entries(1 + v + p, 0), x_sums[i] * x_means[j]) for p, (i, j) in enumerate(_among(v))
     ]
     products += [entries(1 + i, 1) - x_means[i] * y_sum for i in range(v)]
-    products.append(y_square - y_sum * y_sum * inverse)
+    products.append(_less(y_square, y_sum * y_sum * inverse))
     counts = _placed([np.rint(n).astype(np.int64)], at)[..., 0]
     return counts, _placed(means, at), _placed(products, at)
+
+
+def _less(squares: _Floats, share: _Floats) -> _Floats:
+    """Return squares - share, or 0 where so little is left that it is rounding error."""
+    left = squares - share
+    left[np.abs(left) <= _ROUNDING * np.abs(squares)] = 0.0
+    return left
 
 
 def _placed(parts: list[NDArray[_T]], at: NDArray[np.intp]) -> NDArray[_T]:

@@ -7,14 +7,19 @@ a group of one part stays as it is to the last digit.
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.order import order, run_sizes, run_starts
+from tailbudget.models.order import order, run_ranges, run_sizes, run_starts
 from tailbudget.schemas.summary import Moments
 
 _Floats = NDArray[np.float64]
 _Counts = NDArray[np.int64]
+
+_GROUPS: Final = 256  # at a time, so that what is in between stays in the cache
 
 # Which two variables each product is of.
 _QUADRATIC = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
@@ -35,16 +40,21 @@ def regroup_moments(moments: Moments, group: NDArray[np.int64], groups: int) -> 
     starts = run_starts(group[at])
     if len(starts) == len(group):
         return take_moments(moments, at)
-    n, mean, product = combine(
-        (moments.n[at], moments.mean[at], moments.product[at]), starts, _QUADRATIC
+    pieces = []
+    for low, high in run_ranges(starts, len(group), _GROUPS):
+        first, last = starts[low], starts[high] if high < len(starts) else len(group)
+        piece = take_moments(moments, at[first:last])
+        pieces.append(_combined(piece, starts[low:high] - first))
+    names = [field.name for field in fields(Moments)]
+    return Moments(*(np.concatenate([getattr(p, name) for p in pieces]) for name in names))
+
+
+def _combined(m: Moments, starts: NDArray[np.intp]) -> Moments:
+    return Moments(
+        *combine((m.n, m.mean, m.product), starts, _QUADRATIC),
+        *combine((m.log_n, m.log_mean, m.log_product), starts, _LINEAR),
+        *combine((m.pair_n, m.pair_mean, m.pair_product), starts, _LINEAR),
     )
-    log_n, log_mean, log_product = combine(
-        (moments.log_n[at], moments.log_mean[at], moments.log_product[at]), starts, _LINEAR
-    )
-    pair_n, pair_mean, pair_product = combine(
-        (moments.pair_n[at], moments.pair_mean[at], moments.pair_product[at]), starts, _LINEAR
-    )
-    return Moments(n, mean, product, log_n, log_mean, log_product, pair_n, pair_mean, pair_product)
 
 
 def take_moments(moments: Moments, at: NDArray[np.intp]) -> Moments:
@@ -72,5 +82,7 @@ def combine(
     whole = base + np.add.reduceat(shift * weight, starts, axis=0) / share
     apart = mean - np.repeat(whole, sizes, axis=0)
     scaled = apart * weight
-    between = np.stack([scaled[..., i] * apart[..., j] for i, j in pairs], axis=-1)
-    return total, whole, np.add.reduceat(product + between, starts, axis=0)
+    between = product.copy()
+    for p, (i, j) in enumerate(pairs):
+        between[..., p] += scaled[..., i] * apart[..., j]
+    return total, whole, np.add.reduceat(between, starts, axis=0)

@@ -6,6 +6,8 @@ wider ones depends on the vector unit and is slow on some. Wider keys are taken 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,3 +46,13 @@ def run_sizes(starts: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     np.subtract(starts[1:], starts[:-1], out=sizes[:-1])
     sizes[-1:] = n - starts[-1:]
     return sizes
+
+
+def run_ranges(starts: NDArray[np.intp], n: int, most: int) -> Iterator[tuple[int, int]]:
+    """Cut the runs of n values into ranges [low, high) of at most `most` values, or of one run."""
+    ends = np.append(starts[1:], n)
+    low = 0
+    while low < len(starts):
+        high = max(int(np.searchsorted(ends, starts[low] + most, "right")), low + 1)
+        yield low, high
+        low = high

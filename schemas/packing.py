@@ -146,14 +146,14 @@ class Reader:
         """Read floats [rows, length], of which many rows are the same."""
         of = self.integers(np.int64, rows)
         (distinct,) = self._struct(_LENGTH)
-        _bounded(rows * length)
+        bounded(rows * length)
         if rows and (distinct > rows or int(of.max()) >= distinct or int(of.min()) < 0):
             raise WireError("rows refer to rows that are not there")
         values = self._planes(distinct * length, 8).view(np.float64)
         return values.reshape(distinct, length)[of] if rows else values.reshape(0, length)
 
     def _planes(self, count: int, width: int) -> NDArray[np.uint64]:
-        _bounded(count)
+        bounded(count)
         planes = self._take(count * width)
         octets = np.zeros((count, 8), np.uint8)
         octets[:, :width] = np.frombuffer(planes, np.uint8).reshape(width, count).T
@@ -211,6 +211,7 @@ def _expect(count: int, stored: int) -> None:
         raise WireError(f"{stored} numbers where {count} are expected")
 
 
-def _bounded(count: int) -> None:
+def bounded(count: int) -> None:
+    """Raise WireError for more numbers than one array may have."""
     if count > MOST_VALUES:
         raise WireError(f"{count} numbers in one array, at most {MOST_VALUES} are allowed")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.errors import WireError
-from tailbudget.schemas.packing import MOST_VALUES, Reader, Writer
+from tailbudget.schemas.packing import MOST_VALUES, Reader, Writer, bounded
 from tailbudget.schemas.summary import FIXED_STAGES, Moments, Profile, Sample, Summary
 
 MAGIC: Final = b"TB"
@@ -148,6 +148,7 @@ def _read_profile(reader: Reader, groups: int, stages: int, covariates: int) -> 
     rows = len(group)
     bucket = _walk(group, reader.integers(np.int64, rows), _COARSE)
     n = reader.integers(np.int64, rows)
+    bounded(rows * stages)
     stage_ns = np.empty((rows, stages), np.int64)
     for i in range(stages):
         stage_ns[:, i] = reader.integers(np.int64, rows)
@@ -213,6 +214,7 @@ def _read_sample(reader: Reader, ids: tuple[str, ...], groups: int, columns: int
 
 
 def _read_columns(reader: Reader, rows: int, columns: int) -> NDArray[np.float64]:
+    bounded(rows * columns)
     values = np.empty((rows, columns))
     for i in range(columns):
         values[:, i] = reader.floats(rows)

@@ -13,9 +13,9 @@ from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.sinks.clickhouse import ClickHouse
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def clickhouse_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The directory of the one embedded engine that a process can have, kept open."""
+    """The directory of the embedded engine, kept open while a module's tests run."""
     path = tmp_path_factory.getbasetemp() / "clickhouse"
     with fresh_store(path):
         yield path
@@ -35,7 +35,7 @@ def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clic
         yield server
 
 
-@pytest.fixture(scope="session", params=["chdb", "http"])
+@pytest.fixture(scope="module", params=["chdb", "http"])
 def any_clickhouse(request: pytest.FixtureRequest) -> Path | ClickHouseTarget:
     """Where a ClickHouse is, over one interface and then over the other."""
     if request.param == "chdb":

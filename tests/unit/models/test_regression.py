@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,9 +15,9 @@ from tailbudget.schemas.records import Columns
 from tailbudget.schemas.summary import Summary
 
 
-def _summary(x: Sequence[float], y: Sequence[float]) -> Summary:
+def _columns(x: Sequence[float], y: Sequence[float]) -> Columns:
     n = len(x)
-    columns = Columns(
+    return Columns(
         service="chat",
         cohorts=((),),
         cohort=np.zeros(n, np.int32),
@@ -33,7 +34,10 @@ def _summary(x: Sequence[float], y: Sequence[float]) -> Summary:
         covariate=np.array([x, x], float) * [[2.0], [1.0]],
         offset=np.arange(n),
     )
-    return summarise(columns, pane_ns=2 * 10**10, thresholds_ms=())
+
+
+def _summary(x: Sequence[float], y: Sequence[float]) -> Summary:
+    return summarise(_columns(x, y), pane_ns=2 * 10**10, thresholds_ms=())
 
 
 @pytest.mark.parametrize(
@@ -76,6 +80,15 @@ def test_an_exact_law_is_found(
 def test_what_is_not_determined_is_none(x: Sequence[float], y: Sequence[float], kind: Kind) -> None:
     """Too few rows, or no variance, is no fit."""
     assert fit(_summary(x, y), "total", "tokens", kind) is None
+
+
+def test_one_row_that_stands_for_many_is_no_fit() -> None:
+    """A weighted row far from its group's mean has no variance: rounding is not taken for it."""
+    columns = _columns([np.nan, 9.0], [277.613, 1e-4])
+    columns = replace(columns, ts_ns=np.zeros(2, np.int64), weight=np.array([2, 6]))
+    summary = summarise(columns, pane_ns=10**10, thresholds_ms=())
+    assert summary.moments.n[0, 1, 0] == 6
+    assert fit(summary, "total", "tokens") is None
 
 
 def test_unknown_names_are_none() -> None:
