@@ -1,4 +1,4 @@
-"""The embedded ClickHouse that tests share: a process can open one directory only."""
+"""The ClickHouse that tests share: the embedded engine, and a server process."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from clickhouse_server import ClickHouseServer
 from clickhouse_store import fresh_store
 
+from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.sinks.clickhouse import ClickHouse
 
 
@@ -24,3 +26,20 @@ def clickhouse(clickhouse_path: Path) -> Iterator[ClickHouse]:
     """An embedded ClickHouse with a fresh, migrated database."""
     with fresh_store(clickhouse_path) as store:
         yield store
+
+
+@pytest.fixture(scope="session")
+def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServer]:
+    """A ClickHouse server; a test that stops it takes one of its own."""
+    with ClickHouseServer(tmp_path_factory.getbasetemp() / "clickhouse-server") as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["chdb", "http"])
+def any_clickhouse(request: pytest.FixtureRequest) -> Path | ClickHouseTarget:
+    """Where a ClickHouse is, over one interface and then over the other."""
+    if request.param == "chdb":
+        path: Path = request.getfixturevalue("clickhouse_path")
+        return path
+    server: ClickHouseServer = request.getfixturevalue("clickhouse_server")
+    return server.target()

@@ -18,6 +18,7 @@ from tailbudget.models.merge import merge
 from tailbudget.models.select import fold_cohorts
 from tailbudget.models.sketch import BUCKETS, stage_quantiles
 from tailbudget.models.tail import slow_fast
+from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.records import Columns, Outcome
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.summary import TOTAL
@@ -33,10 +34,10 @@ def columns() -> Columns:
 
 
 @pytest.fixture(scope="module")
-def store(clickhouse_path: Path, columns: Columns) -> Iterator[ClickHouse]:
+def store(any_clickhouse: Path | ClickHouseTarget, columns: Columns) -> Iterator[ClickHouse]:
     """A ClickHouse that has them, each pane written twice."""
     panes = stored_panes(columns)
-    with fresh_store(clickhouse_path) as opened:
+    with fresh_store(any_clickhouse) as opened:
         opened.write_panes(panes)
         opened.write_panes([replace(pane, version=2) for pane in panes])
         yield opened

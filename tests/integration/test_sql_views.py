@@ -15,6 +15,7 @@ from sql_answers import RANGE, by
 
 from tailbudget.models.merge import merge
 from tailbudget.models.sketch import stage_quantiles
+from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.records import Columns, Outcome
 from tailbudget.schemas.rows import AlertRow
 from tailbudget.schemas.summary import Summary
@@ -31,10 +32,10 @@ def columns() -> Columns:
 
 
 @pytest.fixture(scope="module")
-def store(clickhouse_path: Path, columns: Columns) -> Iterator[ClickHouse]:
+def store(any_clickhouse: Path | ClickHouseTarget, columns: Columns) -> Iterator[ClickHouse]:
     """A ClickHouse that has them, each pane written twice."""
     panes = stored_panes(columns)
-    with fresh_store(clickhouse_path) as opened:
+    with fresh_store(any_clickhouse) as opened:
         opened.write_panes(panes)
         opened.write_panes([replace(pane, version=2) for pane in panes])
         yield opened

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import re
 import tempfile
 import zlib
@@ -24,6 +25,12 @@ import cramjam
 
 HANG_UP = "hang up"
 """A fault: the insert is done, and its answer never comes."""
+
+FAULTS = "/tests/faults"
+"""Where faults are ordered, as a JSON list."""
+
+INSERTS = "/tests/inserts"
+"""Where the inserts that arrived are asked for."""
 
 _CODE = re.compile(r"Code: (\d+)")
 _NOT_SETTINGS = {"query", "database", "client_protocol_version", "enable_http_compression"}
@@ -49,17 +56,57 @@ class Server:
     faults: list[tuple[int, int] | str] = field(default_factory=list)
     inserts: list[str] = field(default_factory=list)
     port: int = 0
+    _idle: dict[tuple[tuple[str, str], ...], list[Any]] = field(default_factory=dict)
+
+    @contextmanager
+    def session(self, given: dict[str, str]) -> Iterator[Any]:
+        """Lend a connection with the database and the settings that a request gives.
+
+        One whose request failed is not lent again: it may hold the rest of an answer.
+        """
+        key = tuple(
+            (name, value)
+            for name, value in sorted(given.items(), key=lambda item: item[0] == "readonly")
+            if not name.startswith("param_") and name not in _NOT_SETTINGS
+        )
+        idle = self._idle.setdefault((("database", given.get("database", "")), *key), [])
+        session = idle.pop() if idle else self._open(given.get("database"), key)
+        try:
+            yield session
+        except BaseException:
+            session.close()
+            raise
+        idle.append(session)
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        while self._idle:
+            _, sessions = self._idle.popitem()
+            for session in sessions:
+                session.close()
+
+    def _open(self, database: str | None, settings: tuple[tuple[str, str], ...]) -> Any:
+        session = chdb.connect(str(self.path.resolve()))
+        try:
+            if database:
+                session.query(f"USE `{database}`")
+            for name, value in settings:
+                session.query(f"SET {name} = '{value}'")
+        except BaseException:
+            session.close()
+            raise
+        return session
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[Server]:
-    """Serve the engine of a directory that this process has open, on a free port."""
-    server = Server(path)
+def serving(path: Path, *, port: int = 0, password: str = "secret") -> Iterator[Server]:  # noqa: S107
+    """Serve the engine of a directory that this process has open; port 0 is a free one."""
+    server = Server(path, password)
 
     class Handler(_Handler):
         shared = server
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.port = http.server_address[1]
     thread = Thread(target=http.serve_forever, args=(0.01,), daemon=True)
     thread.start()
@@ -69,6 +116,7 @@ def serving(path: Path) -> Iterator[Server]:
         http.shutdown()
         http.server_close()
         thread.join()
+        server.close()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -83,14 +131,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.do_POST()
 
     def do_POST(self) -> None:
-        """Answer one statement."""
+        """Answer one statement, or a question of the tests."""
         given = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
         body = _decode(self._body(), self.headers.get("Content-Encoding", ""))
-        user, _, password = base64.b64decode(
-            self.headers.get("Authorization", "").removeprefix("Basic ")
-        ).partition(b":")
-        if password.decode() != self.shared.password:
-            self._fail(403, 516, f"{user.decode()}: Authentication failed")
+        if self.path in {FAULTS, INSERTS}:
+            self._control(body)
+            return
+        user, password = self._credentials()
+        if password != self.shared.password:
+            self._fail(403, 516, f"{user}: Authentication failed")
             return
         sql = given.get("query", "")
         head, _, rest = body.partition(b"\n")
@@ -117,26 +166,35 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, answer, {"X-ClickHouse-Summary": "{}", "X-ClickHouse-Timezone": "UTC"})
 
     def _run(self, sql: str, body: bytes, given: dict[str, str]) -> bytes:
-        connection = chdb.connect(str(self.shared.path.resolve()))
-        try:
-            if "database" in given:
-                connection.query(f"USE `{given['database']}`")
-            values: dict[str, Any] = {}
-            for name, value in given.items():
-                if name.startswith("param_"):
-                    values[name.removeprefix("param_")] = value
-                elif name not in _NOT_SETTINGS:
-                    connection.query(f"SET {name} = '{value}'")
+        values = {
+            name.removeprefix("param_"): value
+            for name, value in given.items()
+            if name.startswith("param_")
+        }
+        with self.shared.session(given) as session:
             if not body:
-                return bytes(connection.query(sql, "TabSeparated", params=values).bytes() or b"")
+                return bytes(session.query(sql, "TabSeparated", params=values).bytes() or b"")
             with tempfile.NamedTemporaryFile() as file:
                 file.write(body)
                 file.flush()
                 into, kind = re.split(r"\s+FORMAT\s+", sql.strip(), flags=re.IGNORECASE)
-                connection.query(f"{into} FROM INFILE '{file.name}' FORMAT {kind}")
+                session.query(f"{into} FROM INFILE '{file.name}' FORMAT {kind}")
             return b""
-        finally:
-            connection.close()
+
+    def _control(self, body: bytes) -> None:
+        if self.path == FAULTS:
+            self.shared.faults[:] = [
+                fault if isinstance(fault, str) else tuple(fault) for fault in json.loads(body)
+            ]
+        self._answer(200, json.dumps(self.shared.inserts).encode(), {})
+
+    def _credentials(self) -> tuple[str, str]:
+        if "X-ClickHouse-User" in self.headers:
+            key = self.headers.get("X-ClickHouse-Key", "")
+            return str(self.headers["X-ClickHouse-User"]), str(key)
+        basic = self.headers.get("Authorization", "").removeprefix("Basic ")
+        user, _, password = base64.b64decode(basic).decode().partition(":")
+        return user, password
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") != "chunked":

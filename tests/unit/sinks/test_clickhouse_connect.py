@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from clickhouse_http import HANG_UP, Server, serving
+from clickhouse_store import fresh_store
 from random_records import random_columns, stored_panes
 from same_values import assert_same
 
@@ -34,6 +35,13 @@ except ConfigError as error:
     print(error)
     sys.exit(error.exit_status)
 """
+
+
+@pytest.fixture
+def clickhouse(clickhouse_path: Path) -> Iterator[ClickHouse]:
+    """The embedded engine alone: the tests here put their own server beside it."""
+    with fresh_store(clickhouse_path) as store:
+        yield store
 
 
 @pytest.fixture
