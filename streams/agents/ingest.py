@@ -30,6 +30,7 @@ from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.sources import Decoder, SourceMessage
+from tailbudget.streams.sources.base import NO_SERVICE
 
 log = structlog.get_logger()
 
@@ -284,4 +285,4 @@ class Ingest:
         for entry in self._settings.kafka.requests:
             if entry.topic == tp.topic and entry.service:
                 return entry.service
-        return "(unknown)"
+        return NO_SERVICE
