@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
+import numpy as np
 import structlog
 from faust.types import TP
 
@@ -29,7 +31,7 @@ from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.sources import Decoder, SourceMessage
+from tailbudget.streams.sources import Decoder, SourceBatch
 
 log = structlog.get_logger()
 
@@ -142,16 +144,15 @@ class Ingest:
         source = self.sources.get(tp)
         if source is None or source.generation != generation:
             return
-        fresh = [message for message in messages if message.offset >= source.position]
+        fresh = messages
+        if messages[0].offset < source.position:
+            fresh = [message for message in messages if message.offset >= source.position]
         if self._settings.kafka.contiguous:
             fresh = await self._without_holes(tp, source, fresh)
         if not fresh:
             return
         self._arrived_s = fresh[-1].timestamp / 1000.0
-        now_ns = time.time_ns()
-        decoded = self._decoders[tp.topic].decode(
-            [SourceMessage(m.value, m.offset, min(m.timestamp * 1_000_000, now_ns)) for m in fresh]
-        )
+        decoded = self._decoders[tp.topic].decode(_batch(fresh, time.time_ns()))
         self._name_unknown(decoded.unknown)
         source.add(decoded, fresh[-1].offset + 1)
 
@@ -285,3 +286,18 @@ class Ingest:
             if entry.topic == tp.topic and entry.service:
                 return entry.service
         return "(unknown)"
+
+
+def _batch(messages: list[Any], now_ns: int) -> SourceBatch:
+    """Return the messages of a poll; none has arrived later than now."""
+    sent_ms = np.fromiter(map(_TIMESTAMP, messages), np.int64, len(messages))
+    return SourceBatch(
+        list(map(_VALUE, messages)),
+        np.fromiter(map(_OFFSET, messages), np.int64, len(messages)),
+        np.minimum(sent_ms * 1_000_000, now_ns),
+    )
+
+
+_VALUE: Final = attrgetter("value")
+_OFFSET: Final = attrgetter("offset")
+_TIMESTAMP: Final = attrgetter("timestamp")
