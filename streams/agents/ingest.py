@@ -20,9 +20,9 @@ from faust.types import TP
 
 from tailbudget.models.columns import concat, relabel
 from tailbudget.models.merge import merge
-from tailbudget.models.select import empty, split_bytes
+from tailbudget.models.select import empty, encode_parts
 from tailbudget.models.summarise import summarise
-from tailbudget.schemas import ledger, wire
+from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.summary import Summary
@@ -200,7 +200,7 @@ class Ingest:
 
     async def _send_service(self, source: Intake, pending: Pending, service: str) -> None:
         summary = self._summarise(pending, service)
-        bodies = [wire.encode(part) for part in split_bytes(summary, MAX_BODY)]
+        bodies = encode_parts(summary, MAX_BODY)
         for part, body in enumerate(bodies):
             message = protocol.Segment(
                 source=source.key,
