@@ -41,8 +41,9 @@ MAX_BODY: Final = 700_000
 BACKLOG_S: Final = 5.0
 """Records that waited longer than this are a backlog: latency is lost, throughput counts."""
 
-BACKLOG_TICKS: Final = 4
-"""A segment of a backlog lasts this many ticks: fewer, larger summaries."""
+BACKLOG_TICKS: Final = 20
+"""A segment of a backlog lasts this many ticks, or until there are `MAX_RECORDS`: what a cohort
+costs in a summary, it costs less often."""
 
 MARK_S: Final = 5.0
 """How often an owner marks each source: bounds what a restarted audit reads again."""
