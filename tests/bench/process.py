@@ -62,13 +62,18 @@ class Child:
         return self._process.pid
 
     @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self._process is None or self._process.poll() is not None
+
+    @property
     def output(self) -> str:
         """What it has printed so far."""
         return self.log.read_text(errors="replace")
 
     def require_alive(self) -> None:
         """Raise RuntimeError, with its last words, when it has ended."""
-        if self._process is None or self._process.poll() is not None:
+        if self.ended:
             raise RuntimeError(f"{self._command[:3]} ended:\n{self.output[-3000:]}")
 
     def wait_for(self, text: str, timeout_s: float = 60.0, every_s: float = 0.01) -> None:

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Self
@@ -55,7 +55,7 @@ class WorkerProcess:
         core: int | None = None,
         embedded: bool = False,
         run: tuple[str, ...] = (),
-        **groups: Mapping[str, Any],
+        **groups: Mapping[str, Any] | Sequence[Any],
     ) -> None:
         self.group = f"bench-{uuid4().hex[:8]}"
         self.topic = topic or f"{self.group}.requests"
@@ -65,7 +65,8 @@ class WorkerProcess:
         self._config = home / "tailbudget.yaml"
         settings = self._settings(bootstrap, home, embedded=embedded)
         for name, group in groups.items():
-            settings[name] = {**settings.get(name, {}), **group}
+            old = settings.get(name)
+            settings[name] = {**old, **group} if isinstance(group, Mapping) and old else group
         self._config.write_text(yaml.safe_dump(settings))
         command = tailbudget("worker", "-c", str(self._config))
         if run:  # a profiler that is given the program as a file
