@@ -21,6 +21,7 @@ from clickhouse_http import FAULTS, INSERTS, serving
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.streams.embedded import dies_with
 
+
 class ClickHouseServer:
     """A server on 127.0.0.1 for as long as the context lasts.
 
