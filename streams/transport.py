@@ -11,17 +11,33 @@ Faust's commit timer commits it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final, TypeVar, cast
 
+import structlog
+from aiokafka.errors import KafkaConnectionError, UnsupportedCodecError
 from aiokafka.structs import OffsetAndMetadata
 from faust.topics import Topic
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 
+from tailbudget.schemas.errors import BrokerError
+
+log = structlog.get_logger()
+
 Message = Any
 """One raw Kafka message: aiokafka's ConsumerRecord."""
+
+WAITING_POLLS: Final = 4
+"""Polls that may wait for an agent; its partitions are not fetched from while that many do."""
+
+CONNECT_WAITS_S: Final = (0.5, 1.0, 2.0, 4.0)
+"""Pauses between tries to connect at start: a broker that is busy may miss the first."""
+
+T = TypeVar("T")
 
 
 class BatchTopic(Topic):
@@ -44,12 +60,34 @@ class BatchConsumer(driver.Consumer):
         super().__init__(*args, **kwargs)
         self._durable: dict[TP, int] = {}
 
+    def _new_consumer_thread(self) -> Any:
+        return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    def refusal(self) -> BaseException | None:
+        """Return why the group does not take us, None while it does or nothing is known.
+
+        Faust never asks: it would wait for an assignment for ever.
+        """
+        coordinator = getattr(self._thread and self._thread._consumer, "_coordinator", None)  # noqa: SLF001
+        if coordinator is None:
+            return None
+        task = coordinator._coordination_task  # noqa: SLF001
+        if task.done() and not task.cancelled() and task.exception() is not None:
+            return cast(BaseException, task.exception())
+        return cast(BaseException | None, coordinator._pending_exception)  # noqa: SLF001
+
     async def getmany(  # Faust calls it with `timeout`
         self,
         timeout: float,  # noqa: ASYNC109
     ) -> AsyncIterator[tuple[TP, Any]]:
         """Yield one message a partition and poll, carrying all messages of that poll."""
-        records, active = await self._wait_next_records(timeout)
+        try:
+            records, active = await self._wait_next_records(timeout)
+        except driver.ConsumerStoppedError:
+            raise
+        except driver.KafkaError as error:
+            await self.app.fail(self._unreadable(error))
+            return
         generation = self.app.consumer_generation_id
         if records is None or self.should_stop:
             return
@@ -61,6 +99,32 @@ class BatchConsumer(driver.Consumer):
                 return
             if messages and (active is None or tp in active or tp in self._buffered_partitions):
                 yield tp, self._poll(tp, messages, generation)
+
+    async def _getmany(self, active_partitions: set[TP], timeout: float) -> Any:  # noqa: ASYNC109
+        """Leave out the partitions of agents that have enough to do.
+
+        Faust's own limit stops all agents when the queue of one is full: one that waits for
+        ClickHouse, or for a chat channel, would stop the others.
+        """
+        wanted = {tp for tp in active_partitions if not self._crowded(tp)}
+        if not wanted:
+            await self.sleep(0.05)
+            return {}
+        return await super()._getmany(active_partitions=wanted, timeout=timeout)
+
+    def _crowded(self, tp: TP) -> bool:
+        channels = self.app.topics._tp_index.get(tp, ())  # noqa: SLF001
+        return any(channel.queue.qsize() >= WAITING_POLLS for channel in channels)
+
+    def _unreadable(self, error: BaseException) -> BrokerError:
+        """Return an error that names the partition whose messages could not be unpacked."""
+        fetched = self._thread._ensure_consumer()._fetcher._records  # noqa: SLF001
+        places = [tp for tp, result in fetched.items() if _broken(result)]
+        where = ", ".join(f"topic {tp.topic}, partition {tp.partition}" for tp in places)
+        remedy = "see the log above and the broker's; nothing was committed beyond what counts"
+        if isinstance(error, UnsupportedCodecError):
+            remedy = "pip install --force-reinstall cramjam, which unpacks snappy, lz4 and zstd"
+        return BrokerError(f"cannot read {where or 'from the broker'}: {error}", remedy=remedy)
 
     def _poll(self, tp: TP, messages: list[Message], generation: int) -> ConsumerMessage:
         last = messages[-1]
@@ -114,6 +178,12 @@ class BatchConsumer(driver.Consumer):
             await consumer.commit(wanted)
         except (driver.CommitFailedError, driver.IllegalStateError):
             return False
+        except driver.KafkaError as error:
+            raise BrokerError(
+                f"the broker did not take a commit of {', '.join(map(str, offsets))}: {error}",
+                remedy="look at the broker's health and the rights of the group; what was not"
+                " committed is read again",
+            ) from error
         return True
 
     async def committed(self, tp: TP) -> int | None:
@@ -139,7 +209,42 @@ class BatchConsumer(driver.Consumer):
         """Keep no gaps: a poll's offset is its last message's, and commits are ours."""
 
 
+class _ConsumerThread(driver.AIOKafkaConsumerThread):
+    async def on_start(self) -> None:
+        await _connect(super().on_start, self._give_up)
+
+    async def _give_up(self) -> None:
+        await self._consumer.stop()
+
+
+class _Producer(driver.Producer):
+    async def on_start(self) -> None:
+        await _connect(super().on_start, self._give_up)
+
+    async def _give_up(self) -> None:
+        await self._producer.stop()
+
+
 class BatchTransport(driver.Transport):
-    """Faust's aiokafka transport with `BatchConsumer`."""
+    """Faust's aiokafka transport with `BatchConsumer`, and patience when it connects."""
 
     Consumer: ClassVar[Any] = BatchConsumer
+    Producer: ClassVar[Any] = _Producer
+
+
+async def _connect(start: Callable[[], Awaitable[T]], undo: Callable[[], Awaitable[None]]) -> T:
+    """Return what `start` returns; try again a few times while no broker answers."""
+    for wait_s in CONNECT_WAITS_S:
+        try:
+            return await start()
+        except KafkaConnectionError as error:
+            log.warning("will try again", error=str(error), wait_s=wait_s)
+        await undo()
+        await asyncio.sleep(wait_s)
+    return await start()
+
+
+def _broken(result: Any) -> bool:
+    """Say whether unpacking ended in an error: the driver would skip the rest in silence."""
+    records = getattr(getattr(result, "_partition_records", None), "_records_iterator", None)
+    return records is not None and inspect.getgeneratorstate(records) == inspect.GEN_CLOSED

@@ -235,4 +235,3 @@ def test_killing_workers_loses_and_doubles_nothing(
         by_offset = {tuple(map(int, key.split(b":")[1:4:2])) for key in letters}
         assert by_offset == feed.rejected
         assert len(set(letters)) == len(feed.rejected)
-
