@@ -32,7 +32,7 @@ GIVE_UP_S: Final = 900.0
 """A message that a channel did not take for so long is given up, counted and logged."""
 
 FIRST_WAIT_S: Final = 0.5
-LONGEST_WAIT_S: Final = 30.0
+LONGEST_WAIT_S: Final = 10.0
 
 
 class Notify:
