@@ -9,6 +9,7 @@ the panes topic is committed only behind what is durable.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ import structlog
 from faust.types import TP
 
 from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.errors import ReleaseError, WireError
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -60,14 +62,20 @@ class _Partition:
     tp: TP
     assembly: Assembly = field(default_factory=Assembly)
     next_offset: int = 0
+    unfolded: list[Folded] = field(default_factory=list)
+
+
+class _RevokedError(Exception):
+    """The partition went to another worker while we waited: what we were at is theirs."""
 
 
 class Audit:
     """State of the audit agent over the panes partitions assigned to this worker.
 
     Attributes:
-        pending_bytes: summaries received and not yet durable.
+        pending_bytes: summaries and audits that are not yet durable.
         written: panes written to ClickHouse.
+        foreign: messages of the panes topic that are not ours.
     """
 
     def __init__(
@@ -81,6 +89,7 @@ class Audit:
     ) -> None:
         self.pending_bytes = 0
         self.written = 0
+        self.foreign = 0
         self._settings = settings
         self._store = store
         self._consumer = consumer
@@ -93,6 +102,7 @@ class Audit:
         self._rolling: list[AuditRow] = []
         self._ready = asyncio.Event()
         self._written = asyncio.Event()
+        self._moved = asyncio.Event()
         self._flushing = asyncio.Lock()
 
     async def run(self, stream: Any) -> None:
@@ -101,13 +111,15 @@ class Audit:
             await self._ready.wait()
             partition = self._partitions.get(event.message.tp.partition)
             if partition is not None and self._current(event.message.generation_id):
-                await self._take(partition, event.value)
+                with contextlib.suppress(_RevokedError):
+                    await self._take(partition, event.value)
             event.ack()
+            self._moved.set()
             await self._room()
 
     async def _room(self) -> None:
         """Wait while more is unwritten than may be held: Faust pauses the partitions meanwhile."""
-        while self.pending_bytes > self._settings.stream.max_pending_mb << 20:
+        while self.pending_bytes > self._settings.stream.max_pending_mb * 2**20:
             self._written.clear()
             await self._written.wait()
 
@@ -135,7 +147,9 @@ class Audit:
             service = self._services[name]
             held = list(self._partitions[service.partition].assembly.held(name))
             now_ns = self._now_ns(service)
-            self._rolling += service.audit.rolling(now_ns, held)
+            for row in service.audit.rolling(now_ns, held):
+                self._rolling.append(row)
+                self.pending_bytes += len(row.payload)
             for payload in service.audit.judge(now_ns, held):
                 await self._outbox.alert(name, orjson.dumps(payload))
         await self._outbox.drain()
@@ -149,7 +163,11 @@ class Audit:
                 row for service in services for row in service.panes.dirty(self._version(service))
             ]
             audits, self._rolling = self._rolling, []
-            await self._write(rows, audits)
+            try:
+                await self._write(rows, audits)
+            except BaseException:
+                self._rolling = audits + self._rolling
+                raise
             for service in services:
                 service.panes.written()
             self.written += len(rows)
@@ -158,32 +176,60 @@ class Audit:
             self._advance()
             self._forget()
 
+    async def reach(self, offsets: Mapping[int, int]) -> None:
+        """Wait until what is ours of the panes topic is taken up to these offsets."""
+        while any(
+            partition.next_offset <= offsets.get(number, -1)
+            for number, partition in self._partitions.items()
+        ):
+            self._moved.clear()
+            await self._moved.wait()
+
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
         return {
             "services": sorted(self._services),
             "pending_bytes": self.pending_bytes,
             "panes_written": self.written,
+            "foreign": self.foreign,
             "segments_dropped": sum(p.assembly.dropped for p in self._partitions.values()),
             "segments_ignored": sum(p.assembly.ignored for p in self._partitions.values()),
         }
 
     async def _take(self, partition: _Partition, messages: list[Any]) -> None:
-        folded: list[Folded] = []
         for raw in messages:
             if raw.offset < partition.next_offset:
                 continue
-            message = protocol.decode(raw.value)
-            folded += partition.assembly.receive(raw.offset, message)
-            self._arrived[message.source] = time.monotonic()
+            message = self._receive(partition, raw)
+            if message is not None:
+                self._arrived[message.source] = time.monotonic()
             if isinstance(message, protocol.Segment):
                 self.pending_bytes += len(message.body)
-                await self._touch(message, partition.tp.partition)
+                await self._touch(message, partition)
             partition.next_offset = raw.offset + 1
-        for service, segments in _by_service(folded).items():
+        for service, segments in _by_service(partition.unfolded).items():
             await self._fold(partition, service, segments)
+        partition.unfolded.clear()
 
-    async def _touch(self, message: protocol.Segment, partition: int) -> None:
+    def _receive(self, partition: _Partition, raw: Any) -> protocol.Segment | protocol.Mark | None:
+        """Return the message, and note what it proves; None when it is not ours.
+
+        Raises:
+            ReleaseError: another release wrote it; skipping it would lose records.
+        """
+        place = f"{partition.tp.topic}, partition {partition.tp.partition}, offset {raw.offset}"
+        try:
+            message = protocol.decode(raw.value)
+            partition.unfolded += partition.assembly.receive(raw.offset, message)
+        except ReleaseError as error:
+            raise ReleaseError(f"{place}: {error.message}", remedy=error.remedy) from error
+        except WireError as error:
+            self.foreign += 1
+            log.warning("foreign message", at=place, error=error.message, remedy=error.remedy)
+            return None
+        return message
+
+    async def _touch(self, message: protocol.Segment, partition: _Partition) -> None:
         service = self._services.get(message.service)
         if service is None:
             service = await self._open(message.service, partition)
@@ -192,8 +238,12 @@ class Audit:
         service.seen = time.monotonic()
         self._due[message.service] = None
 
-    async def _open(self, name: str, partition: int) -> _Service:
-        """Read back what judging needs of a service that is new to this worker."""
+    async def _open(self, name: str, partition: _Partition) -> _Service:
+        """Read back what judging needs of a service that is new to this worker.
+
+        Raises:
+            _RevokedError: the partition is no longer ours.
+        """
         pane_s = self._settings.stream.pane_s
         known = await retrying(lambda: asyncio.to_thread(self._store.newest_pane, name))
         web = self._settings.web
@@ -207,18 +257,25 @@ class Audit:
             )
             alerts = await retrying(lambda: asyncio.to_thread(self._store.last_alerts, name))
             audit.restore([pane.summary for pane in panes], alerts)
-        return _Service(partition, PaneStore(name, pane_s=pane_s, known_ns=known), audit)
+        self._require(partition)
+        number = partition.tp.partition
+        return _Service(number, PaneStore(name, pane_s=pane_s, known_ns=known), audit)
+
+    def _require(self, partition: _Partition) -> None:
+        if self._partitions.get(partition.tp.partition) is not partition:
+            raise _RevokedError
 
     async def _fold(self, partition: _Partition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
         if service is None:
-            service = await self._open(name, partition.tp.partition)
+            service = await self._open(name, partition)
             self._services[name] = service
             service.sources |= {one.source for one in folded}
         if missing := service.panes.missing(folded):
             stored = await retrying(
                 lambda: asyncio.to_thread(self._store.read_panes, name, missing)
             )
+            self._require(partition)
             service.panes.load(missing, stored)
         for one in folded:
             for delta in service.panes.fold(one):
@@ -244,6 +301,7 @@ class Audit:
                 for service in self._services.values()
                 if service.partition == partition.tp.partition
             ]
+            floors += [segment.offset for segment in partition.unfolded]
             floors += [partition.assembly.floor(gone), partition.next_offset]
             self._consumer().advance(partition.tp, min(f for f in floors if f is not None))
 

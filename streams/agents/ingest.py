@@ -192,6 +192,13 @@ class Ingest:
             if cut:
                 await self._commit(cut)
 
+    async def finish(self) -> Mapping[int, int]:
+        """Flush, and prove all of it; return the last offset sent to each panes partition."""
+        await self.flush()
+        await self._mark(list(self.sources))
+        await self._outbox.drain()
+        return self._outbox.reached
+
     async def _send(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
         for tp, (source, pending) in cut.items():
             for service in sorted(pending.services):

@@ -64,7 +64,7 @@ class Receiver:
         notes = self.at_ns
 
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:  # noqa: N802 - the name is http.server's
+            def do_POST(self) -> None:
                 now_ns = time.time_ns()
                 text = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 title = str(json.loads(text).get("title", ""))

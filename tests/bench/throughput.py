@@ -151,7 +151,7 @@ def _rival(
             text=True,
             env=environment(),
             timeout=_PATIENCE_S,
-            preexec_fn=lambda: pin(0, core),  # noqa: PLW1509 - one system call, no locks
+            preexec_fn=lambda: pin(0, core),
             check=False,
         )
     except subprocess.TimeoutExpired:
