@@ -80,7 +80,7 @@ MEANING: Final = MappingProxyType(
         DUPLICATE: "records seen before",
         LATE: "records that amended a pane after its window had been judged",
         CLAMPED: "values beyond the range of the sketch",
-        OVERLAP: "source offsets that were delivered twice",
+        OVERLAP: "records whose stages together exceed their total",
         HOLE: "source offsets that were never delivered",
     }
 )

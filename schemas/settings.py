@@ -36,7 +36,12 @@ class StreamSettings(Group):
         le=86_400,
         description="how far ahead of its arrival a record may be dated",
     )
-    tick_s: float = Field(default=0.25, gt=0, le=10, description="interval of judging")
+    tick_s: float = Field(
+        default=0.25,
+        gt=0,
+        le=10,
+        description="interval of summarising and publishing what was read",
+    )
     flush_s: float = Field(default=2.0, gt=0, le=60, description="interval of writes to ClickHouse")
     max_cohorts: int = Field(
         default=2000, ge=1, description="cohorts kept apart per service; the rest goes to (other)"

@@ -34,6 +34,8 @@ class Dedup:
         return fresh
 
     def _remember(self, hashes: NDArray[np.uint64], sets: NDArray[np.uint16]) -> None:
+        if not len(hashes):
+            return
         order = np.argsort(sets, kind="stable")
         ordered = sets[order]
         starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])

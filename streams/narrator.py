@@ -17,7 +17,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.simulate import Progress
 
 _LATEST: Final = """
-SELECT p50_ms, p95_ms, p99_ms, requests, failed, verdict, tail_driver
+SELECT p50_ms, p95_ms, p99_ms, requests, failed, verdict, tail_driver, toUnixTimestamp64Milli(end)
 FROM audits FINAL WHERE service = {service:String} AND window_s = 60 ORDER BY end DESC LIMIT 1
 """
 _COLOURS: Final = {"ok": "green", "at_risk": "yellow", "breach": "red"}
@@ -37,6 +37,7 @@ class Narrator:
         self._store = store
         self._service = service
         self._began = time.monotonic()
+        self._told_ms = self._newest_ms()
 
     def welcome(self, settings: Settings, path: Path, *, kept: bool) -> None:
         """Say what runs where."""
@@ -44,11 +45,13 @@ class Narrator:
         promised = ", ".join(f"{n} {ms_text(ms)}" for n, ms in target.items()) if target else "none"
         fate = "kept" if kept else "removed at the end; keep it with --data DIR"
         self._console.print(
-            f"broker      {settings.kafka.bootstrap} (in memory)\n"
+            f"broker      {settings.kafka.bootstrap} (in memory), "
+            f"topic {settings.kafka.requests[0].topic}\n"
             f"ClickHouse  embedded, in {path} ({fate})\n"
             f"worker      http://{settings.web.host}:{settings.web.port}/status\n"
             f"service     {self._service}, simulated; SLO {promised}\n"
-            f"Ctrl-C ends it. Query it from another terminal:\n"
+            f"Ctrl-C ends it. Percentiles come every {settings.stream.pane_s} s. "
+            f"Query it from another terminal:\n"
             f"  {self._query(path)}\n",
             soft_wrap=True,
         )
@@ -74,12 +77,11 @@ class Narrator:
                 self._console.print(indented, style=style.split()[1], soft_wrap=True)
 
     def percentiles(self) -> None:
-        """Print the latest rolling audit of the last minute, when there is one."""
+        """Print the latest rolling audit of the last minute, when there is a new one."""
         rows = self._store.query(_LATEST, {"service": self._service}).rows
-        if not rows:
-            self._say("audit", "no audit yet: the first pane is still open", "dim")
+        if not rows or rows[0][-1] <= self._told_ms:
             return
-        p50, p95, p99, requests, failed, verdict, driver = rows[0]
+        p50, p95, p99, requests, failed, verdict, driver, self._told_ms = rows[0]
         shown = "  ".join(
             f"{name} {'-' if value is None else ms_text(value):>9}"
             for name, value in (("p50", p50), ("p95", p95), ("p99", p99))
@@ -92,6 +94,11 @@ class Narrator:
     def _say(self, kind: str, text: str, style: str) -> None:
         seconds = time.monotonic() - self._began
         self._console.print(f"{seconds:6.1f} s {kind:>11} {text}", style=style, soft_wrap=True)
+
+    def _newest_ms(self) -> int:
+        """Return the end of the newest audit: what an earlier run left is no news."""
+        rows = self._store.query(_LATEST, {"service": self._service}).rows
+        return int(rows[0][-1]) if rows else 0
 
     def _query(self, path: Path) -> str:
         sql = f"SELECT * FROM latency(window = 60) WHERE service = '{self._service}'"

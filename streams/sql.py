@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from tailbudget.streams.data_directory import running_worker
 Output = Literal["table", "json"]
 _PATIENCE_S: Final = (5.0, 300.0)
 """For a connection, and for the answer of a query."""
+
+_WIDEST: Final = 10_000
+"""Letters of a line where there is no terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,9 @@ def run(settings: Settings, query: str, output: Output = "table") -> None:
     if output == "json":
         print(as_json(answer))  # noqa: T201 (it is what the command is for)
     else:
-        Console().print(as_table(answer))
+        # A file or a pipe has no width to fit: a line a row, for people and for grep.
+        width = None if sys.stdout.isatty() else _WIDEST
+        Console(width=width).print(as_table(answer))
     if answer.truncated:
         note = f"note: there are more than these {len(answer.rows):,} rows; use LIMIT and OFFSET"
         Console(stderr=True).print(note)

@@ -11,14 +11,13 @@ Faust's commit timer commits it.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Final, TypeVar, cast
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final, cast
 
-import structlog
-from aiokafka.errors import KafkaConnectionError, UnsupportedCodecError
+from aiokafka.consumer import fetcher
+from aiokafka.errors import UnsupportedCodecError
 from aiokafka.structs import OffsetAndMetadata
 from faust.topics import Topic
 from faust.transport.drivers import aiokafka as driver
@@ -26,19 +25,29 @@ from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 
 from tailbudget.schemas.errors import BrokerError
-
-log = structlog.get_logger()
+from tailbudget.streams.connecting import PatientConsumerThread, PatientProducer
 
 Message = Any
-"""One raw Kafka message: aiokafka's ConsumerRecord."""
+"""One raw Kafka message, with key, value, offset, timestamp, timestamp_type and checksum."""
+
+
+class _BareRecords(fetcher.PartitionRecords):
+    """Hands records on as they were parsed.
+
+    aiokafka copies each into a ConsumerRecord of 12 fields, which costs more than parsing it; an
+    event knows topic and partition already.
+    """
+
+    def _consumer_record(self, tp: Any, record: Message) -> Message:
+        del tp
+        return record
+
+
+fetcher.PartitionRecords = _BareRecords
+
 
 WAITING_POLLS: Final = 4
 """Polls that may wait for an agent; its partitions are not fetched from while that many do."""
-
-CONNECT_WAITS_S: Final = (0.5, 1.0, 2.0, 4.0)
-"""Pauses between tries to connect at start: a broker that is busy may miss the first."""
-
-T = TypeVar("T")
 
 
 class BatchTopic(Topic):
@@ -62,7 +71,7 @@ class BatchConsumer(driver.Consumer):
         self._durable: dict[TP, int] = {}
 
     def _new_consumer_thread(self) -> Any:
-        return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+        return PatientConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def refusal(self) -> BaseException | None:
         """Return why the group does not take us, None while it does or nothing is known.
@@ -218,39 +227,11 @@ class BatchConsumer(driver.Consumer):
         """Keep no gaps: a poll's offset is its last message's, and commits are ours."""
 
 
-class _ConsumerThread(driver.AIOKafkaConsumerThread):
-    async def on_start(self) -> None:
-        await _connect(super().on_start, self._give_up)
-
-    async def _give_up(self) -> None:
-        await self._consumer.stop()
-
-
-class _Producer(driver.Producer):
-    async def on_start(self) -> None:
-        await _connect(super().on_start, self._give_up)
-
-    async def _give_up(self) -> None:
-        await self._producer.stop()
-
-
 class BatchTransport(driver.Transport):
     """Faust's aiokafka transport with `BatchConsumer`, and patience when it connects."""
 
     Consumer: ClassVar[Any] = BatchConsumer
-    Producer: ClassVar[Any] = _Producer
-
-
-async def _connect(start: Callable[[], Awaitable[T]], undo: Callable[[], Awaitable[None]]) -> T:
-    """Return what `start` returns; try again a few times while no broker answers."""
-    for wait_s in CONNECT_WAITS_S:
-        try:
-            return await start()
-        except KafkaConnectionError as error:
-            log.warning("will try again", error=str(error), wait_s=wait_s)
-        await undo()
-        await asyncio.sleep(wait_s)
-    return await start()
+    Producer: ClassVar[Any] = PatientProducer
 
 
 def _broken(result: Any) -> bool:

@@ -29,7 +29,7 @@ def main() -> None:
     data = tempfile.mkdtemp(prefix="tailbudget-smoke-")
     try:
         run("up", "--for", "25s", "--data", data)
-        sql = "SELECT sum(requests) AS n FROM panes FINAL WHERE stage = 'total'"
+        sql = "SELECT sum(requests) AS n FROM current_panes WHERE stage = 'total'"
         found = json.loads(run("sql", "--data", data, "--format", "json", sql))
         assert int(found[0]["n"]) > 1000, found
     finally:

@@ -11,16 +11,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
+import numpy as np
 import structlog
 from faust.types import TP
 
 from tailbudget.models.columns import concat, relabel
 from tailbudget.models.merge import merge
-from tailbudget.models.select import empty, split_bytes
+from tailbudget.models.select import empty, encode_parts
 from tailbudget.models.summarise import summarise
-from tailbudget.schemas import ledger, wire
+from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.summary import Summary
@@ -29,7 +31,8 @@ from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.sources import Decoder, SourceMessage
+from tailbudget.streams.sources import Decoder, SourceBatch
+from tailbudget.streams.sources.base import NO_SERVICE
 
 log = structlog.get_logger()
 
@@ -39,8 +42,9 @@ MAX_BODY: Final = 700_000
 BACKLOG_S: Final = 5.0
 """Records that waited longer than this are a backlog: latency is lost, throughput counts."""
 
-BACKLOG_TICKS: Final = 4
-"""A segment of a backlog lasts this many ticks: fewer, larger summaries."""
+BACKLOG_TICKS: Final = 20
+"""A segment of a backlog lasts this many ticks, or until there are `MAX_RECORDS`: what a cohort
+costs in a summary, it costs less often."""
 
 MARK_S: Final = 5.0
 """How often an owner marks each source: bounds what a restarted audit reads again."""
@@ -142,16 +146,15 @@ class Ingest:
         source = self.sources.get(tp)
         if source is None or source.generation != generation:
             return
-        fresh = [message for message in messages if message.offset >= source.position]
+        fresh = messages
+        if messages[0].offset < source.position:
+            fresh = [message for message in messages if message.offset >= source.position]
         if self._settings.kafka.contiguous:
             fresh = await self._without_holes(tp, source, fresh)
         if not fresh:
             return
         self._arrived_s = fresh[-1].timestamp / 1000.0
-        now_ns = time.time_ns()
-        decoded = self._decoders[tp.topic].decode(
-            [SourceMessage(m.value, m.offset, min(m.timestamp * 1_000_000, now_ns)) for m in fresh]
-        )
+        decoded = self._decoders[tp.topic].decode(_batch(fresh, time.time_ns()))
         self._name_unknown(decoded.unknown)
         source.add(decoded, fresh[-1].offset + 1)
 
@@ -206,7 +209,7 @@ class Ingest:
 
     async def _send_service(self, source: Intake, pending: Pending, service: str) -> None:
         summary = self._summarise(pending, service)
-        bodies = [wire.encode(part) for part in split_bytes(summary, MAX_BODY)]
+        bodies = encode_parts(summary, MAX_BODY)
         for part, body in enumerate(bodies):
             message = protocol.Segment(
                 source=source.key,
@@ -291,4 +294,19 @@ class Ingest:
         for entry in self._settings.kafka.requests:
             if entry.topic == tp.topic and entry.service:
                 return entry.service
-        return "(unknown)"
+        return NO_SERVICE
+
+
+def _batch(messages: list[Any], now_ns: int) -> SourceBatch:
+    """Return the messages of a poll; none has arrived later than now."""
+    sent_ms = np.fromiter(map(_TIMESTAMP, messages), np.int64, len(messages))
+    return SourceBatch(
+        list(map(_VALUE, messages)),
+        np.fromiter(map(_OFFSET, messages), np.int64, len(messages)),
+        np.minimum(sent_ms * 1_000_000, now_ns),
+    )
+
+
+_VALUE: Final = attrgetter("value")
+_OFFSET: Final = attrgetter("offset")
+_TIMESTAMP: Final = attrgetter("timestamp")

@@ -20,9 +20,12 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 (typer calls it so)
     if wanted:
-        from importlib.metadata import version  # noqa: PLC0415
+        from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
-        typer.echo(f"tailbudget {version('tailbudget')}")
+        try:
+            typer.echo(f"tailbudget {version('tailbudget')}")
+        except PackageNotFoundError:
+            typer.echo("tailbudget, run from its source without being installed")
         raise typer.Exit
 
 

@@ -36,7 +36,7 @@ def sql(
 ) -> None:
     """Ask ClickHouse, reading only; also while a worker owns the embedded engine.
 
-    Example: `tailbudget sql "SELECT service, max(pane) FROM panes FINAL GROUP BY service"`
+    Example: `tailbudget sql "SELECT service, max(pane) FROM current_panes GROUP BY service"`
     """
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():

@@ -48,6 +48,7 @@ class Fleet:
         self._config = config
         self._home = home
         self._started = 0
+        self._logs = [1, 2]
         self.workers = [self._start(), self._start()]
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -63,9 +64,16 @@ class Fleet:
 
     def kill(self, which: int) -> None:
         """Kill a worker at once, and start another in its place."""
+        assert self.workers[which].poll() is None, f"it ended by itself\n{self.logs()}"
         self.workers[which].kill()
         self.workers[which].wait()
         self.workers[which] = self._start()
+        self._logs[which] = self._started
+
+    def ready(self) -> bool:
+        """Say whether both present workers have started."""
+        newest = [self._home / f"worker-{log}.log" for log in self._logs]
+        return all("worker started" in log.read_text(errors="replace") for log in newest)
 
     def stop(self) -> list[int]:
         """End all in order; return their exit statuses."""
@@ -213,17 +221,18 @@ def test_killing_workers_loses_and_doubles_nothing(
         feed.finish()
 
         def counted() -> int:
-            sql = "SELECT sum(requests) FROM panes FINAL WHERE stage = 'total'"
+            sql = "SELECT sum(requests) FROM current_panes WHERE stage = 'total'"
             return int(store.query(sql).rows[0][0])
 
         wait_for(
             lambda: counted() >= feed.accepted,
             lambda: f"{counted()} of {feed.accepted} records counted\n{fleet.logs()}",
         )
+        wait_for(fleet.ready, fleet.logs)
         assert fleet.stop() == [0, 0], fleet.logs()
         assert counted() == feed.accepted
         sums = store.query(
-            "SELECT stage, sum(n), sum(sum_ns) FROM panes FINAL"
+            "SELECT stage, sum(n), sum(sum_ns) FROM current_panes"
             " WHERE stage IN ('total', 'model') GROUP BY stage ORDER BY stage"
         )
         n = feed.accepted

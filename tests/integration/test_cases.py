@@ -13,7 +13,7 @@ from running_worker import RunningWorker, settings_for
 
 from tailbudget.sinks.clickhouse import ClickHouse, ClickHouseTarget
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[1] / "data" / "cases"
 T0_MS = 1_772_445_600_000  # 2026-03-02T10:00:00Z
 
 SLOS = {
@@ -133,7 +133,7 @@ def test_epochs_of_all_units_are_one_second(worker: RunningWorker) -> None:
     found = settled(worker, "epochs", accepted=5)
     assert sum(n for reason, n in found.items() if reason.startswith("quarantined.")) == 2
     panes = worker.query(
-        "SELECT DISTINCT toUnixTimestamp(pane) FROM panes FINAL"
+        "SELECT DISTINCT toUnixTimestamp(pane) FROM current_panes"
         " WHERE service = 'epochs' AND stage = 'total' AND n > 0"
     )
     assert panes == [(T0_MS // 1000,)]
@@ -146,7 +146,7 @@ def test_a_negative_stage_is_a_missing_cell(worker: RunningWorker) -> None:
     assert percentiles(worker, "clock")["n"] == 20
     assert percentiles(worker, "clock", "queue")["n"] == 19
     mean = worker.query(
-        "SELECT sum(sum_ns) / sum(n) / 1e6 FROM panes FINAL"
+        "SELECT sum(sum_ns) / sum(n) / 1e6 FROM current_panes"
         " WHERE service = 'clock' AND stage = 'queue'"
     )
     assert mean == [(5.0,)]
@@ -168,7 +168,7 @@ def test_a_row_of_tomorrow_stops_nothing(worker: RunningWorker) -> None:
     send(worker, "future", rows, timestamps_ms=stamps)
     settled(worker, "future", accepted=13, quarantined__future=1)
     slow = worker.query(
-        "SELECT count() FROM panes FINAL WHERE service = 'future' AND stage = 'total'"
+        "SELECT count() FROM current_panes WHERE service = 'future' AND stage = 'total'"
         " AND max_ms = 5000 AND over[1] = 1"
     )
     assert slow == [(2,)]
@@ -224,7 +224,7 @@ def test_a_late_record_amends_its_pane(worker: RunningWorker) -> None:
     send(worker, "lateness", rows)
     settled(worker, "lateness", accepted=5, late=1)
     found = worker.query(
-        "SELECT toUnixTimestamp(pane) - {start:UInt32}, n, max_ms FROM panes FINAL"
+        "SELECT toUnixTimestamp(pane) - {start:UInt32}, n, max_ms FROM current_panes"
         " WHERE service = 'lateness' AND stage = 'total' ORDER BY pane",
         start=minute // 1000,
     )
@@ -241,7 +241,8 @@ def test_rows_over_120_days_are_written_in_bounded_parts(worker: RunningWorker) 
     settled(worker, "spread", accepted=2000)
     worker.wait_for(lambda: worker.requests("spread") == 2000, "all panes")
     panes = worker.query(
-        "SELECT count(DISTINCT pane) FROM panes FINAL WHERE service = 'spread' AND stage = 'total'"
+        "SELECT count(DISTINCT pane) FROM current_panes"
+        " WHERE service = 'spread' AND stage = 'total'"
     )
     assert panes == [(len({stamp // 10_000 for stamp in stamps}),)]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pages import DOCS, PAGES, blocks
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
@@ -18,7 +19,6 @@ from tailbudget.schemas.settings_base import Group
 from tailbudget.schemas.targets import SloFields
 from tailbudget.streams.cli.app import app
 
-DOCS = Path(__file__).parents[2] / "docs"
 TABLES: dict[str, type[Group]] = {
     **{
         name: field.annotation
@@ -75,15 +75,9 @@ def test_the_page_describes_every_setting() -> None:
 def test_the_settings_on_the_pages_load(tmp_path: Path) -> None:
     """Every YAML block of the pages is a settings file that loads."""
     environ = {"TEAM_SLACK_URL": "slack://A/B/C", "KAFKA_PASSWORD": "x", "CLICKHOUSE_PASSWORD": "y"}
-    blocks = [
-        block
-        for page in ("configuration.md", "commands.md")
-        for block in re.findall(
-            r"```yaml\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL
-        )
-    ]
-    assert blocks
-    for block in blocks:
+    files = [block for page in PAGES for block in blocks(page, "yaml")]
+    assert files
+    for block in files:
         path = tmp_path / "tailbudget.yaml"
         path.write_text(block, encoding="utf-8")
         assert load(path, environ) != Settings()
