@@ -35,11 +35,11 @@ class DataDirectory:
         Raises:
             ConfigError: another process has it, or the directory cannot be used.
         """
+        make_directory(self.path)
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise self._unusable(error) from None
+            raise _unusable(self.path, error) from None
         if not _take(lock):
             owner = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
             os.close(lock)
@@ -54,7 +54,7 @@ class DataDirectory:
             self._announcement.unlink(missing_ok=True)
         except OSError as error:
             self.release()
-            raise self._unusable(error) from None
+            raise _unusable(self.path, error) from None
 
     def release(self) -> None:
         """Give the lock back and take the announcement away. Does nothing when not locked."""
@@ -77,7 +77,7 @@ class DataDirectory:
             draft.write_bytes(text)
             draft.replace(self._announcement)
         except OSError as error:
-            raise self._unusable(error) from None
+            raise _unusable(self.path, error) from None
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -91,17 +91,28 @@ class DataDirectory:
     ) -> None:
         self.release()
 
-    def _unusable(self, error: OSError) -> ConfigError:
-        remedy = "choose another with --data or data_dir"
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            remedy = "free space on its disk, or choose another with --data or data_dir"
-        return ConfigError(
-            f"cannot use the data directory {self.path}: {error.strerror}", remedy=remedy
-        )
-
     @property
     def _announcement(self) -> Path:
         return self.path / "worker.json"
+
+
+def make_directory(path: Path) -> None:
+    """Create a directory, and those above it, unless it exists.
+
+    Raises:
+        ConfigError: it cannot be created.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: OSError) -> ConfigError:
+    remedy = "choose another with --data or data_dir"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        remedy = "free space on its disk, or choose another with --data or data_dir"
+    return ConfigError(f"cannot use the data directory {path}: {error.strerror}", remedy=remedy)
 
 
 def _take(lock: int) -> bool:

@@ -11,6 +11,7 @@ Faust's commit timer commits it.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, cast
@@ -89,11 +90,17 @@ class BatchConsumer(driver.Consumer):
         self,
         timeout: float,  # noqa: ASYNC109
     ) -> AsyncIterator[tuple[TP, Any]]:
-        """Yield one message a partition and poll, carrying all messages of that poll."""
+        """Yield one message a partition and poll, carrying all messages of that poll.
+
+        A partition that is taken away meanwhile ends the poll: its next owner, or we again, start
+        at the committed offset.
+        """
         try:
             records, active = await self._wait_next_records(timeout)
         except driver.ConsumerStoppedError:
             raise
+        except driver.IllegalStateError:
+            return
         except driver.KafkaError as error:
             await self.app.fail(self._unreadable(error))
             return
@@ -101,7 +108,8 @@ class BatchConsumer(driver.Consumer):
         if records is None or self.should_stop:
             return
         if not self.flow_active:
-            await self.perform_seek()
+            with contextlib.suppress(driver.IllegalStateError):
+                await self.perform_seek()
             return
         for tp, messages in records.items():
             if not self.flow_active or self.app.consumer_generation_id != generation:
@@ -137,7 +145,8 @@ class BatchConsumer(driver.Consumer):
 
     def _poll(self, tp: TP, messages: list[Message], generation: int) -> ConsumerMessage:
         last = messages[-1]
-        self.app.monitor.track_tp_end_offset(tp, self.highwater(tp))
+        with contextlib.suppress(driver.IllegalStateError):
+            self.app.monitor.track_tp_end_offset(tp, self.highwater(tp))
         return ConsumerMessage(
             tp.topic,
             tp.partition,

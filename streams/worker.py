@@ -25,7 +25,7 @@ from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
 from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
-from tailbudget.streams.data_directory import DataDirectory
+from tailbudget.streams.data_directory import DataDirectory, make_directory
 from tailbudget.streams.database import open_database
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
@@ -164,6 +164,7 @@ class Worker:
             "chat": {
                 "delivered": self._notify.delivered,
                 "undelivered": self._notify.undelivered,
+                "foreign": self._notify.foreign,
             },
         }
 
@@ -256,6 +257,7 @@ def run(settings: Settings) -> None:
         BaseException: what made it fail.
     """
     logs.set_up(settings.log_level)
+    make_directory(settings.data_dir)
     with contextlib.ExitStack() as stack:
         if settings.clickhouse.interface == "chdb":
             directory = stack.enter_context(DataDirectory(settings.data_dir))

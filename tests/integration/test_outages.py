@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import urllib.request
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,10 @@ def read(worker: RunningWorker) -> int:
     return sum(int(source["read"]) for source in worker.status()["ingest"].values())
 
 
+def _has_read(worker: RunningWorker, count: int) -> bool:
+    return read(worker) == count
+
+
 def pending(worker: RunningWorker) -> int:
     """Return the bytes that wait for ClickHouse."""
     return int(worker.status()["audit"]["pending_bytes"])
@@ -114,8 +119,7 @@ def test_clickhouse_goes_away_and_comes_back(
             for partition in (0, 1):
                 worker.produce(requests(sent, 100, at_ms=T0_MS + sent), partition=partition)
                 sent += 100
-            aim = sent
-            worker.wait_for(lambda aim=aim: read(worker) == aim, "ingest, which goes on")
+            worker.wait_for(partial(_has_read, worker, sent), "ingest, which goes on")
             most = max(most, pending(worker))
         published = sum(len(value) for _, value in worker.read(settings.kafka.panes_topic))
         assert BOUND < most < published / 2
@@ -191,9 +195,8 @@ def test_chat_is_down_and_nothing_else_waits(
         worker.produce(requests(0, 30))
         settled(worker, 30)
         assert receiver.taken == []
-        taken = (200, {})
-        failures = [(500, {}), (429, {"Retry-After": "1"}), (HANG, {})]
-        receiver.answers = [answer for failure in failures for answer in (taken, failure)]
+        for failure in ((500, {}), (429, {"Retry-After": "1"}), (HANG, {})):
+            receiver.answers += [(200, {}), failure]
         receiver.open()
         worker.wait_for(lambda: len(receiver.taken) == len(SERVICES), "all alerts")
         assert sorted(receiver.alerts()) == [(service, "firing") for service in SERVICES]
