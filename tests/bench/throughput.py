@@ -101,8 +101,7 @@ def main() -> int:
                 ours.append((f"tailbudget worker, {_way(packed)}", cost))
             if not packed and not options.no_rivals:
                 write(what, home / "records.ndjson")
-                for rival in ALL_RIVALS:
-                    rivals.append((rival, _rival(options, rival, at, topic, home)))
+                rivals += [(r, _rival(options, r, at, topic, home)) for r in ALL_RIVALS]
     each = size / what.records
     console.print(
         f"{what.records:,} records of {each:.0f} bytes from {what.services} service(s),"
@@ -151,7 +150,7 @@ def _rival(
             text=True,
             env=environment(),
             timeout=_PATIENCE_S,
-            preexec_fn=lambda: pin(0, core),  # noqa: PLW1509 - one system call, no locks
+            preexec_fn=lambda: pin(0, core),
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -162,11 +161,18 @@ def _rival(
     return Cost(**json.loads(lines[-1]))
 
 
-def _table(
-    ours: list[tuple[str, Cost]], rivals: list[tuple[Rival, Cost | str]]
-) -> Table:
+def _table(ours: list[tuple[str, Cost]], rivals: list[tuple[Rival, Cost | str]]) -> Table:
     table = Table()
-    for name in ("what", "records", "wall s", "CPU s", "records/s", "per CPU s", "ours is", "wanted"):
+    for name in (
+        "what",
+        "records",
+        "wall s",
+        "CPU s",
+        "records/s",
+        "per CPU s",
+        "ours is",
+        "wanted",
+    ):
         table.add_column(name, justify="left" if name == "what" else "right")
     for title, cost in ours:
         table.add_row(title, *_figures(cost))
