@@ -1,6 +1,6 @@
 """The ingest agent: request messages in, pane summaries out.
 
-It decodes each poll at once and collects the columns of a source partition.
+It gathers polls until they make a batch, decodes it and collects the columns of a source partition.
 Every tick it closes the open segment: summarises it per service, publishes the summaries and the
 dead letters, waits until the broker has them, and commits the segment's end.
 Only then is the next segment of that source sent, which is what `streams.protocol` builds on.
@@ -11,10 +11,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter
 from typing import Any, Final
 
-import numpy as np
 import structlog
 from faust.types import TP
 
@@ -29,9 +27,10 @@ from tailbudget.schemas.summary import Summary
 from tailbudget.streams import protocol
 from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dead_letters import dead_letters
+from tailbudget.streams.gathering import Gathering
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.sources import Decoder, SourceBatch
+from tailbudget.streams.sources import Decoder
 from tailbudget.streams.sources.base import NO_SERVICE
 
 log = structlog.get_logger()
@@ -43,8 +42,7 @@ BACKLOG_S: Final = 5.0
 """Records that waited longer than this are a backlog: latency is lost, throughput counts."""
 
 BACKLOG_TICKS: Final = 20
-"""A segment of a backlog lasts this many ticks, or until there are `MAX_RECORDS`: what a cohort
-costs in a summary, it costs less often."""
+"""A segment of a backlog lasts so many ticks, or `MAX_RECORDS`: a cohort costs less often."""
 
 MARK_S: Final = 5.0
 """How often an owner marks each source: bounds what a restarted audit reads again."""
@@ -81,6 +79,7 @@ class Ingest:
         self._limits: dict[str, CohortLimit] = {}
         self._touched: dict[TP, frozenset[str]] = {}
         self._holes: dict[TP, int] = {}
+        self._gathering = Gathering()
         self._ready = asyncio.Event()
         self._flushing = asyncio.Lock()
         self._flushed_at = self._marked_at = time.monotonic()
@@ -129,6 +128,7 @@ class Ingest:
         self.sources.clear()
         self._touched.clear()
         self._holes.clear()
+        self._gathering.clear()
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
@@ -146,21 +146,30 @@ class Ingest:
         source = self.sources.get(tp)
         if source is None or source.generation != generation:
             return
+        position = self._gathering.end(tp) or source.position
         fresh = messages
-        if messages[0].offset < source.position:
-            fresh = [message for message in messages if message.offset >= source.position]
+        if messages[0].offset < position:
+            fresh = [message for message in messages if message.offset >= position]
         if self._settings.kafka.contiguous:
             fresh = await self._without_holes(tp, source, fresh)
-        if not fresh:
+        if not fresh or self.sources.get(tp) is not source:
             return
         self._arrived_s = fresh[-1].timestamp / 1000.0
-        decoded = self._decoders[tp.topic].decode(_batch(fresh, time.time_ns()))
-        self._name_unknown(decoded.unknown)
-        source.add(decoded, fresh[-1].offset + 1)
+        if self._gathering.add(tp, fresh):
+            self._decode(tp, source)
+
+    def _decode(self, tp: TP, source: Intake) -> None:
+        """Decode what waits."""
+        end = self._gathering.end(tp)
+        if end is not None:
+            batch = self._gathering.take(tp, time.time_ns())
+            decoded = self._decoders[tp.topic].decode(batch)
+            self._name_unknown(decoded.unknown)
+            source.add(decoded, end)
 
     async def _without_holes(self, tp: TP, source: Intake, messages: list[Any]) -> list[Any]:
         """Return the prefix without a hole, and read again from the first hole."""
-        expected = source.position
+        expected = self._gathering.end(tp) or source.position
         if expected == 0 and messages:
             expected = messages[0].offset
         for index, message in enumerate(messages):
@@ -180,6 +189,8 @@ class Ingest:
         """Publish and commit the open segments of all sources."""
         async with self._flushing:
             self._flushed_at = time.monotonic()
+            for tp, source in self.sources.items():
+                self._decode(tp, source)
             cut = {
                 tp: (source, source.cut())
                 for tp, source in self.sources.items()
@@ -295,18 +306,3 @@ class Ingest:
             if entry.topic == tp.topic and entry.service:
                 return entry.service
         return NO_SERVICE
-
-
-def _batch(messages: list[Any], now_ns: int) -> SourceBatch:
-    """Return the messages of a poll; none has arrived later than now."""
-    sent_ms = np.fromiter(map(_TIMESTAMP, messages), np.int64, len(messages))
-    return SourceBatch(
-        list(map(_VALUE, messages)),
-        np.fromiter(map(_OFFSET, messages), np.int64, len(messages)),
-        np.minimum(sent_ms * 1_000_000, now_ns),
-    )
-
-
-_VALUE: Final = attrgetter("value")
-_OFFSET: Final = attrgetter("offset")
-_TIMESTAMP: Final = attrgetter("timestamp")

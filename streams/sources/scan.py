@@ -55,9 +55,8 @@ def may_hold_more(blob: bytes, frame: pl.DataFrame, cells: int) -> bool:
     """Return whether the text may hold values that are not among the `cells` read from it.
 
     Never false where it does: each step takes off what is certainly no key of an unread value.
-    Nulls are counted by their first letter. Then goes what looks like a key inside of texts and
-    of nested objects, which polars gives as text; that only where no escape could make the text
-    look different from the source.
+    First the nulls, then what looks like a key inside of texts and of nested objects, which polars
+    gives as text; that only where no escape could make the text look different from the source.
     """
     spare = count_values(blob) - cells
     if spare and b"\\u" not in blob:

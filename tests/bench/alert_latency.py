@@ -2,15 +2,15 @@
 
     python tests/bench/alert_latency.py --rate 50000 --rate 20000
 
-A producer process sends healthy records of many services; one service after another turns 20
-times slower. A worker process judges, and a receiver in this process stands for the chat channel.
+A producer process sends healthy records of some services; one after another turns 20 times slower
+for a moment. A worker process judges, and a receiver in this process stands for the chat channel.
 
-Two latencies are taken for each service:
+Two latencies are taken of each trial:
 
-- decidable: from the time of the first record with which the alert rule holds. It is the first
-  at which, among all of the service's records of the judged minute up to it, those over the p99
-  target are more than 1 % and more than chance explains (`models.breach`), computed from the
-  producer's log; the message cannot come before that record exists.
+- decidable: from the time of the first record with which the alert rule holds, computed from the
+  producer's log by the rule of `models.breach` and `streams.service_audit`: among the service's
+  records up to it, those over the p99 target are more than 1 % and more than chance explains in
+  the judged minute, and more than 1 % in the last 20 s. No message can come before that record.
 - first slow: from the time of the service's first slow record. It includes the time in which a
   minute of healthy requests still outweighs the slow ones, which is the rule's, not the system's.
 """
@@ -39,29 +39,31 @@ from tailbudget.models.binomial import upper_tail
 from tailbudget.models.breach import CHANCE
 from tailbudget.models.ranks import requests_needed
 from tailbudget.schemas.slo import QUANTILES
+from tailbudget.streams.service_audit import RESET_S, WINDOWS_S
+
+Ints = NDArray[np.int64]
 
 SLO: Final = {"p95_ms": 300.0, "p99_ms": 500.0}
 _SHARE: Final = 0.01
-_WINDOW_NS: Final = 60_000_000_000
 _PANE_NS: Final = 10_000_000_000
 _CALM_S: Final = 15.0
-_FAULT_S: Final = 2.5
+_FAULT_S: Final = 1.5
 _TAIL_S: Final = 8.0
 
 
 @dataclass(slots=True)
 class Receiver:
-    """A chat channel that notes when the first firing message about each service came.
+    """A chat channel that notes when messages of breaches come.
 
     Attributes:
-        at_ns: service to time of receipt.
+        firing: (service, time of receipt) of each.
     """
 
-    at_ns: dict[str, int] = field(default_factory=dict)
+    firing: list[tuple[str, int]] = field(default_factory=list)
 
     def start(self) -> ThreadingHTTPServer:
         """Serve in a thread of its own; returns the server, to be shut down."""
-        notes = self.at_ns
+        notes = self.firing
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -70,7 +72,7 @@ class Receiver:
                 title = str(json.loads(text).get("title", ""))
                 found = re.search(r"\[FIRING\] (service-\d+)", title)
                 if found:
-                    notes.setdefault(found[1], now_ns)
+                    notes.append((found[1], now_ns))
                 self.send_response(200)
                 self.end_headers()
 
@@ -93,7 +95,7 @@ class Run:
         lag: records that the worker had not read when the producer ended.
         decidable_s: [trials] latencies from the decidable record.
         first_slow_s: [trials] latencies from the first slow record.
-        missed: services whose message never came.
+        missed: trials without a message.
     """
 
     rate: float
@@ -105,21 +107,27 @@ class Run:
     missed: int
 
 
-def decidable_ns(ts_ns: NDArray[np.int64], slow: NDArray[np.bool_]) -> int | None:
+def decidable_ns(ts_ns: Ints, slow: NDArray[np.bool_], begin: int) -> int | None:
     """Return the time of the first record with which the p99 rule holds; None without one.
 
     Args:
         ts_ns: [n] times of a service's records, ascending.
         slow: [n] which of them are over the target.
+        begin: index of the trial's first slow record.
     """
-    begin = int(np.argmax(slow))
-    seen, over = np.arange(1, len(slow) + 1), np.cumsum(slow)
+    over = np.concatenate(([0], np.cumsum(slow)))
+
+    def counts(k: int, window_ns: int) -> tuple[int, int]:
+        """Return (records, those over) of a window of whole panes, the open one included."""
+        start_ns = ts_ns[k] - ts_ns[k] % _PANE_NS + _PANE_NS - window_ns
+        low = int(np.searchsorted(ts_ns, start_ns))
+        return k + 1 - low, int(over[k + 1] - over[low])
+
     for k in range(begin, len(slow)):
-        # The judged minute is of whole panes, the open one included.
-        start_ns = ts_ns[k] - ts_ns[k] % _PANE_NS + _PANE_NS - _WINDOW_NS
-        before = int(np.searchsorted(ts_ns, start_ns))
-        n = int(seen[k]) - before
-        bad = int(over[k]) - (int(over[before - 1]) if before else 0)
+        recent, bad = counts(k, RESET_S * 1_000_000_000)
+        if bad <= recent * _SHARE:
+            continue
+        n, bad = counts(k, WINDOWS_S[0] * 1_000_000_000)
         enough = n >= requests_needed(QUANTILES["p99"])
         if enough and bad > n * _SHARE and upper_tail(bad, n, _SHARE) < CHANCE:
             return int(ts_ns[k])
@@ -152,7 +160,8 @@ def _run(options: argparse.Namespace, bootstrap: str, home: Path, rate: float) -
         "--topic": worker.topic,
         "--log": str(log),
         "--rate": str(rate),
-        "--services": str(options.trials),
+        "--services": str(options.services),
+        "--trials": str(options.trials),
         "--cohorts": str(options.cohorts),
         "--seconds": str(seconds),
         "--calm": str(_CALM_S),
@@ -175,7 +184,7 @@ def _run(options: argparse.Namespace, bootstrap: str, home: Path, rate: float) -
             time.sleep(_TAIL_S / 2)
     finally:
         server.shutdown()
-    return _measure(json.loads(log.read_bytes()), receiver.at_ns, used, lag, options.trials)
+    return _measure(json.loads(log.read_bytes()), receiver.firing, used, lag, options)
 
 
 def _pending(worker: WorkerProcess) -> int:
@@ -183,32 +192,33 @@ def _pending(worker: WorkerProcess) -> int:
 
 
 def _measure(
-    told: dict[str, Any], received: dict[str, int], used: float, lag: int, trials: int
+    told: dict[str, Any],
+    firing: list[tuple[str, int]],
+    used: float,
+    lag: int,
+    options: argparse.Namespace,
 ) -> Run:
-    at_ns, step_ns, count, faulty = np.array(told["slices"], np.int64).T
-    each = int(count[0])
-    ts_ns = (at_ns[:, None] + np.arange(each) * step_ns[:, None]).ravel()
-    service = np.arange(len(ts_ns)) % trials
-    fault = np.repeat(faulty, count)
+    at_ns, step_ns, count, trials = np.array(told["slices"], np.int64).T
+    ts_ns = (at_ns[:, None] + np.arange(int(count[0])) * step_ns[:, None]).ravel()
+    service = np.arange(len(ts_ns)) % options.services
+    fault = np.repeat(trials, count)
     decidable, first = [], []
-    for trial in range(trials):
-        mine = service == trial
-        times, slow = ts_ns[mine], fault[mine] == trial
-        came_ns = received.get(f"service-{trial:02d}")
-        certain_ns = decidable_ns(times, slow)
-        if came_ns is None or certain_ns is None:
-            continue
-        decidable.append((came_ns - certain_ns) / 1e9)
-        first.append((came_ns - int(times[int(np.argmax(slow))])) / 1e9)
-    return Run(
-        told["rate"],
-        told["late_ms"],
-        used,
-        lag,
-        np.array(decidable),
-        np.array(first),
-        trials - len(decidable),
-    )
+    for trial in range(options.trials):
+        number = trial % options.services
+        mine = service == number
+        times, faults = ts_ns[mine], fault[mine]
+        begin = int(np.argmax(faults == trial))
+        slow = (faults >= 0) & (faults % options.services == number)
+        certain_ns = decidable_ns(times, slow, begin)
+        until_ns = times[begin] + int(options.every * 1e9 * options.services)
+        name = f"service-{number:02d}"
+        came = [at for who, at in firing if who == name and times[begin] <= at < until_ns]
+        if came and certain_ns is not None:
+            decidable.append((came[0] - certain_ns) / 1e9)
+            first.append((came[0] - int(times[begin])) / 1e9)
+    missed = options.trials - len(decidable)
+    two = np.array(decidable), np.array(first)
+    return Run(told["rate"], told["late_ms"], used, lag, *two, missed)
 
 
 def _table(runs: list[Run]) -> Table:
@@ -255,9 +265,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--rate", type=float, action="append", help="records/s; repeat it (default: 50, 20 and 5 k)"
     )
-    parser.add_argument("--trials", type=int, default=16, help="services, each fails once")
+    parser.add_argument("--services", type=int, default=4, help="services (default: 4)")
+    parser.add_argument("--trials", type=int, default=12, help="faults (default: 12)")
     parser.add_argument("--cohorts", type=int, default=24, help="cohorts of each service")
-    parser.add_argument("--every", type=float, default=3.0, help="seconds from fault to fault")
+    parser.add_argument("--every", type=float, default=8.0, help="seconds from fault to fault")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""The records that the benchmarks run on: a simulated service, seeded, on a Kafka topic or in a file.
+"""The records that the benchmarks run on: simulated, seeded, on a Kafka topic or in a file.
 
 A record is about 400 bytes: six latency columns (the total among them), four covariates and four
 dimensions of 5 x 3 x 5 x 4 = 300 cohorts.

@@ -2,7 +2,8 @@
 
 Every 20 ms it makes the records of the 20 ms that have passed, packs them as `Publisher` does,
 and notes the slice in a log: (time of its first record, nanoseconds between records, records,
-faulty service or -1). It never skips: when it is behind, it makes the next slice at once.
+number of the trial or -1). Trial n slows service n modulo their number. It never skips: when it
+is behind, it makes the next slice at once.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from typing import Final
 
 import numpy as np
 import orjson
-from stamped import Stamper
+from numpy.typing import NDArray
+from stamped import Letters, Stamper
 
 from tailbudget.streams.kafka import client_config
 from tailbudget.streams.publish import PACK_BYTES, Pack, Publisher
+
+Ints = NDArray[np.int64]
 
 SLICE_NS: Final = 20_000_000
 SLOWER: Final = 20.0
@@ -35,22 +39,23 @@ def main() -> int:
     with Publisher(client_config(options.bootstrap)) as publisher:
         for turn in range(int(options.seconds * 1e9 / SLICE_NS)):
             at_ns = start_ns + turn * SLICE_NS
-            faulty = _faulty((at_ns - start_ns) / 1e9, options)
+            trial = _trial((at_ns - start_ns) / 1e9, options)
+            faulty = frozenset({trial % options.services} if trial >= 0 else ())
             ts_ns = at_ns + np.arange(each) * (SLICE_NS // each)
-            rows = stamper.batch(ts_ns, frozenset() if faulty < 0 else frozenset({faulty}))
+            rows = stamper.batch(ts_ns, faulty)
             wait_s = (at_ns + SLICE_NS - time.time_ns()) / 1e9
             late_ns = max(late_ns, int(-wait_s * 1e9))
             if wait_s > 0:
                 time.sleep(wait_s)
             _publish(publisher, options.topic, rows, ts_ns)
-            log.append((at_ns, SLICE_NS // each, each, faulty))
+            log.append((at_ns, SLICE_NS // each, each, trial))
     took_s = (time.time_ns() - start_ns) / 1e9
     told = {"slices": log, "rate": each * len(log) / took_s, "late_ms": late_ns / 1e6}
     options.log.write_bytes(orjson.dumps({**told, "cpu_s": time.process_time()}))
     return 0
 
 
-def _publish(publisher: Publisher, topic: str, rows: np.ndarray, ts_ns: np.ndarray) -> None:
+def _publish(publisher: Publisher, topic: str, rows: Letters, ts_ns: Ints) -> None:
     step = max(PACK_BYTES // (rows.shape[1] + 1), 1)
     for low in range(0, len(rows), step):
         part = rows[low : low + step]
@@ -60,10 +65,10 @@ def _publish(publisher: Publisher, topic: str, rows: np.ndarray, ts_ns: np.ndarr
         publisher.send_pack(topic, Pack(lines.tobytes()[:-1], len(part), newest_ms))
 
 
-def _faulty(at_s: float, options: argparse.Namespace) -> int:
-    """Return the service that is slow at a time; -1 when none is."""
+def _trial(at_s: float, options: argparse.Namespace) -> int:
+    """Return the number of the trial whose fault lasts at a time; -1 without one."""
     trial, since_s = divmod(at_s - options.calm, options.every)
-    return int(trial) if 0 <= trial < options.services and since_s < options.fault else -1
+    return int(trial) if 0 <= trial < options.trials and since_s < options.fault else -1
 
 
 def _options() -> argparse.Namespace:
@@ -73,6 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--rate", type=float, required=True)
     parser.add_argument("--services", type=int, required=True)
+    parser.add_argument("--trials", type=int, required=True)
     parser.add_argument("--cohorts", type=int, required=True)
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--calm", type=float, required=True, help="seconds before the first fault")

@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 VARIANTS: Final = 4096
 _ID: Final = 12
 _TIME: Final = 19
-_STAGES: Final = {"tokenize": 2.0, "queue": 1.0, "retrieve": 12.0, "prefill": 30.0, "decode": 45.0}
+_STAGES: Final = {
+    "tokenize": 2.0,
+    "queue": 1.0,
+    "retrieve": 12.0,
+    "prefill": 30.0,
+    "decode": 40.0,
+    "rerank": 5.0,
+}
 _SIGMA: Final = 0.12
 
 Letters = NDArray[np.uint8]
@@ -33,12 +40,15 @@ class Stamper:
         self.names = tuple(f"service-{n:02d}" for n in range(services))
         self._made = 0
         random = np.random.default_rng(seed)
-        fast = [_record(self.names[k % services], cohorts, random) for k in range(VARIANTS)]
+        variants = max(VARIANTS, 4 * cohorts)
+        self._variants = variants - variants % services
+        names = self.names * (self._variants // services)
+        fast = [_record(name, k // services % cohorts, random) for k, name in enumerate(names)]
         slower = [_slower(record, slow) for record in fast]
         lines = [_dump(record) for record in (*fast, *slower)]
         width = max(map(len, lines))
         padded = b"".join(line.ljust(width) for line in lines)
-        self._pool = np.frombuffer(padded, np.uint8).reshape(2 * VARIANTS, width)
+        self._pool = np.frombuffer(padded, np.uint8).reshape(2 * self._variants, width)
         self._id = lines[0].index(b"0" * _ID)
         self._time = lines[0].index(b"1" * _TIME)
 
@@ -47,18 +57,17 @@ class Stamper:
         order = self._made + np.arange(len(ts_ns))
         self._made += len(ts_ns)
         slow = np.isin(order % self.services, list(faulty))
-        rows = self._pool[order % VARIANTS + slow * VARIANTS]
+        rows = self._pool[order % self._variants + slow * self._variants]
         _write(rows[:, self._id : self._id + _ID], order)
         _write(rows[:, self._time : self._time + _TIME], ts_ns)
         return rows
 
 
-def _record(service: str, cohorts: int, random: np.random.Generator) -> dict[str, object]:
+def _record(service: str, cohort: int, random: np.random.Generator) -> dict[str, object]:
     noise = np.exp(_SIGMA * random.normal(size=len(_STAGES))).tolist()
     stages = {
         f"{s}_ms": round(ms * n, 3) for (s, ms), n in zip(_STAGES.items(), noise, strict=True)
     }
-    cohort = int(random.integers(cohorts))
     return {
         "request_id": "0" * _ID,
         "service": service,
@@ -71,8 +80,8 @@ def _record(service: str, cohorts: int, random: np.random.Generator) -> dict[str
         "batch_size": int(random.integers(1, 32)),
         "route": f"route-{cohort % 6}",
         "model_variant": ("small", "large")[cohort // 6 % 2],
-        "region": f"region-{cohort // 12}",
-        "customer_tier": "free",
+        "region": f"region-{cohort // 12 % 20}",
+        "customer_tier": f"tier-{cohort // 240}",
         "trace_id": f"{int(random.integers(2**62)):032x}",
     }
 

@@ -101,8 +101,7 @@ def main() -> int:
                 ours.append((f"tailbudget worker, {_way(packed)}", cost))
             if not packed and not options.no_rivals:
                 write(what, home / "records.ndjson")
-                for rival in ALL_RIVALS:
-                    rivals.append((rival, _rival(options, rival, at, topic, home)))
+                rivals += [(r, _rival(options, r, at, topic, home)) for r in ALL_RIVALS]
     each = size / what.records
     console.print(
         f"{what.records:,} records of {each:.0f} bytes from {what.services} service(s),"
