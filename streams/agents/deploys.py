@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 import structlog
+from faust.types import TP
 
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -36,7 +37,7 @@ class Deploys:
     async def run(self, stream: Any) -> None:
         """Consume polls until the app stops."""
         async for event in stream.noack().events():
-            await self._write(list(self._rows(event.value)))
+            await self._write(list(self._rows(event.message.tp, event.value)))
             self._consumer().advance(event.message.tp, event.message.offset + 1)
             event.ack()
 
@@ -44,7 +45,7 @@ class Deploys:
         if rows:
             await retrying(lambda: asyncio.to_thread(self._store.write_deploys, rows))
 
-    def _rows(self, messages: Iterable[Any]) -> Iterable[DeployRow]:
+    def _rows(self, tp: TP, messages: Iterable[Any]) -> Iterable[DeployRow]:
         for message in messages:
             try:
                 yield deploy_row(message.value)
@@ -52,8 +53,8 @@ class Deploys:
                 self.rejected += 1
                 log.warning(
                     "not a deploy event",
-                    topic=message.topic,
-                    partition=message.partition,
+                    topic=tp.topic,
+                    partition=tp.partition,
                     offset=message.offset,
                     error=str(error),
                     remedy='send {"service", "version", "ts"} and, if you like, "env" and "kind"',

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 
 import orjson
 import structlog
+from faust.types import TP
 
 from tailbudget.schemas.connections import ChatChannel
 from tailbudget.schemas.errors import ChatError, WireError
@@ -62,18 +63,18 @@ class Notify:
         """Consume polls until the app stops."""
         async for event in stream.noack().events():
             for message in event.value:
-                payload = self._payload(message)
+                payload = self._payload(event.message.tp, message)
                 if payload is not None:
                     await self._tell(payload)
                 self._consumer().advance(event.message.tp, message.offset + 1)
             event.ack()
 
-    def _payload(self, message: Any) -> Mapping[str, Any] | None:
+    def _payload(self, tp: TP, message: Any) -> Mapping[str, Any] | None:
         try:
             return alert_payload(message.value)
         except WireError as error:
             self.foreign += 1
-            at = f"{message.topic}, partition {message.partition}, offset {message.offset}"
+            at = f"{tp.topic}, partition {tp.partition}, offset {message.offset}"
             log.warning("foreign message", at=at, error=error.message, remedy=error.remedy)
             return None
 

@@ -88,13 +88,16 @@ def test_a_broker_that_misses_the_first_try_is_tried_again(
 
 
 def test_foreign_messages_are_counted_and_skipped(start: Start) -> None:
-    """What others write on the topics of panes and alerts stops nothing, now or later."""
+    """What others write on the topics of panes, alerts and deploys stops nothing."""
     worker = start(stream={"flush_s": 0.2})
     kafka = worker.settings.kafka
     worker.produce(FOREIGN, topic=kafka.panes_topic)
     worker.produce([b"{}", b"[1]", b"no JSON", None], topic=kafka.alerts_topic)
+    deploy = {"service": "chat", "version": "2", "ts": "2026-03-02T10:00:00Z"}
+    worker.produce([b"{}", b"no JSON", None, orjson.dumps(deploy)], topic=kafka.deploys_topic)
     worker.produce(requests(0, 100))
     worker.wait_for(lambda: worker.requests("chat") == 100, "the requests")
+    worker.wait_for(lambda: worker.query("SELECT 1 FROM deploys"), "the deploy among them")
     worker.wait_for(lambda: worker.status()["audit"]["foreign"] == len(FOREIGN), "the count")
     worker.wait_for(lambda: worker.status()["chat"]["foreign"] == 4, "the alerts' count")
     worker.stop()

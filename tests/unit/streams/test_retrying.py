@@ -17,7 +17,7 @@ def test_it_tries_until_the_service_is_back(monkeypatch: pytest.MonkeyPatch) -> 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr(retrying.asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     tries = iter([ClickHouseError("away"), ClickHouseError("away"), ClickHouseError("away"), None])
 
     async def call() -> str:
