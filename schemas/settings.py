@@ -57,7 +57,9 @@ class StreamSettings(Group):
     max_pending_mb: float = Field(
         default=256, gt=0, description="unwritten summaries held before consuming pauses"
     )
-    dedup: int = Field(default=200_000, ge=0, description="request ids remembered per service")
+    dedup: int = Field(
+        default=200_000, ge=0, description="request ids remembered per source partition; 0 is none"
+    )
 
     @field_validator("pane_s")
     @classmethod

@@ -163,6 +163,13 @@ class BatchConsumer(driver.Consumer):
             generation_id=generation,
         )
 
+    def waiting(self, tp: TP, position: int) -> bool:
+        """Return whether the broker had messages from `position` on when it was last asked."""
+        try:
+            return (self.highwater(tp) or 0) > position
+        except driver.IllegalStateError:
+            return False
+
     def advance(self, tp: TP, offset: int) -> None:
         """Declare all messages below `offset` durable; the commit follows with the timer."""
         self._durable[tp] = max(offset, self._durable.get(tp, 0))

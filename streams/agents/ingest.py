@@ -27,7 +27,9 @@ from tailbudget.schemas.summary import Summary
 from tailbudget.streams import protocol
 from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dead_letters import dead_letters
+from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.gathering import Gathering
+from tailbudget.streams.holes import HoleGuard
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.sources import Decoder
@@ -49,9 +51,6 @@ MARK_S: Final = 5.0
 
 MAX_RECORDS: Final = 200_000
 """Accepted records kept in memory before the agent waits for the broker."""
-
-HOLE_TRIES: Final = 3
-"""How often a missing run of offsets is read again before it is accepted as a hole."""
 
 
 class Ingest:
@@ -78,7 +77,7 @@ class Ingest:
         self._incarnations = incarnations
         self._limits: dict[str, CohortLimit] = {}
         self._touched: dict[TP, frozenset[str]] = {}
-        self._holes: dict[TP, int] = {}
+        self._holes = HoleGuard(self._seek_back, self._accept_hole)
         self._gathering = Gathering()
         self._ready = asyncio.Event()
         self._flushing = asyncio.Lock()
@@ -98,10 +97,19 @@ class Ingest:
 
     async def tick(self) -> None:
         """Close the open segments when it is time; called every tick."""
-        behind = time.time() - self._arrived_s > BACKLOG_S
-        every_s = self._settings.stream.tick_s * (BACKLOG_TICKS if behind else 1)
+        every_s = self._settings.stream.tick_s * (BACKLOG_TICKS if self._behind() else 1)
         if time.monotonic() - self._flushed_at >= every_s * 0.9:
             await self.flush()
+
+    def _behind(self) -> bool:
+        """Return whether old records are being read and more of them wait in the broker."""
+        if time.time() - self._arrived_s <= BACKLOG_S:
+            return False
+        consumer = self._consumer()
+        return any(
+            consumer.waiting(tp, self._gathering.end(tp) or source.position)
+            for tp, source in self.sources.items()
+        )
 
     async def assign(self, partitions: Iterable[TP], generation: int) -> None:
         """Start the given sources at their committed offsets, and tell the audit agents so."""
@@ -117,6 +125,7 @@ class Ingest:
                 position=start,
                 pane_ns=int(stream.pane_s * 1e9),
                 grace_ns=int(stream.grace_s * 1e9),
+                dedup=Dedup(stream.dedup),
             )
         await self._mark(list(self.sources))
         await self._outbox.drain()
@@ -151,7 +160,7 @@ class Ingest:
         if messages[0].offset < position:
             fresh = [message for message in messages if message.offset >= position]
         if self._settings.kafka.contiguous:
-            fresh = await self._without_holes(tp, source, fresh)
+            fresh = await self._holes.prefix(tp, position, fresh)
         if not fresh or self.sources.get(tp) is not source:
             return
         self._arrived_s = fresh[-1].timestamp / 1000.0
@@ -166,24 +175,6 @@ class Ingest:
             decoded = self._decoders[tp.topic].decode(batch)
             self._name_unknown(decoded.unknown)
             source.add(decoded, end)
-
-    async def _without_holes(self, tp: TP, source: Intake, messages: list[Any]) -> list[Any]:
-        """Return the prefix without a hole, and read again from the first hole."""
-        expected = self._gathering.end(tp) or source.position
-        if expected == 0 and messages:
-            expected = messages[0].offset
-        for index, message in enumerate(messages):
-            if message.offset == expected + index:
-                continue
-            tries = self._holes[tp] = self._holes.get(tp, 0) + 1
-            if tries > HOLE_TRIES:
-                log.error("offsets are missing", source=source.key, before=message.offset)
-                source.count(self._default_service(tp), time.time_ns(), ledger.HOLE)
-                break
-            await self._consumer().seek(tp, expected + index)
-            return messages[:index]
-        self._holes.pop(tp, None)
-        return messages
 
     async def flush(self) -> None:
         """Publish and commit the open segments of all sources."""
@@ -300,6 +291,14 @@ class Ingest:
                 remedy="list it under covariates or cohort_dims, or leave it out of the records",
             )
         self._unknown |= names
+
+    async def _seek_back(self, tp: TP, offset: int) -> None:
+        await self._consumer().seek(tp, offset)
+
+    def _accept_hole(self, tp: TP, before: int) -> None:
+        source = self.sources[tp]
+        log.error("offsets are missing", source=source.key, before=before)
+        source.count(self._default_service(tp), time.time_ns(), ledger.HOLE)
 
     def _default_service(self, tp: TP) -> str:
         for entry in self._settings.kafka.requests:

@@ -8,6 +8,7 @@ from requests_of import PANE_NS, SECOND_NS, T0_NS, columns_of
 
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Decoded, Rejected
+from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.intake import Intake
 
 
@@ -20,6 +21,7 @@ def intake() -> Intake:
         position=5,
         pane_ns=PANE_NS,
         grace_ns=10 * SECOND_NS,
+        dedup=Dedup(1000),
     )
 
 

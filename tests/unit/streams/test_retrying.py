@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tailbudget.schemas.errors import ClickHouseError, StorageError
-from tailbudget.streams import retrying
+from tailbudget.streams.retrying import retrying
 
 
 def test_it_tries_until_the_service_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,7 +17,7 @@ def test_it_tries_until_the_service_is_back(monkeypatch: pytest.MonkeyPatch) -> 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr("tailbudget.streams.retrying.asyncio.sleep", sleep)
     tries = iter([ClickHouseError("away"), ClickHouseError("away"), ClickHouseError("away"), None])
 
     async def call() -> str:
@@ -25,7 +25,7 @@ def test_it_tries_until_the_service_is_back(monkeypatch: pytest.MonkeyPatch) -> 
             raise error
         return "written"
 
-    assert asyncio.run(retrying.retrying(call)) == "written"
+    assert asyncio.run(retrying(call)) == "written"
     assert waits == [0.25, 0.5, 1.0]
 
 
@@ -39,5 +39,5 @@ def test_a_final_error_is_the_callers() -> None:
         raise StorageError("no such table")
 
     with pytest.raises(StorageError):
-        asyncio.run(retrying.retrying(call))
+        asyncio.run(retrying(call))
     assert tries == 1
