@@ -189,6 +189,7 @@ class Audit:
         """Return what an operator wants to know, for `/status`."""
         return {
             "services": sorted(self._services),
+            "taken": {number: p.next_offset for number, p in sorted(self._partitions.items())},
             "pending_bytes": self.pending_bytes,
             "panes_written": self.written,
             "foreign": self.foreign,
