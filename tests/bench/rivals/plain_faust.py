@@ -12,7 +12,7 @@ import faust
 from meter import Meter, arguments
 
 
-class Request(faust.Record, serializer="json"):
+class Request(faust.Record, serializer="json"):  # type: ignore[call-arg,misc]  # Faust is untyped
     """A record, as a model of Faust."""
 
     request_id: str
@@ -52,7 +52,7 @@ def main() -> None:
     )
     topic = app.topic(options.topic, value_type=Request)
 
-    @app.agent(topic)
+    @app.agent(topic)  # type: ignore[untyped-decorator]
     async def count(stream: Any) -> None:
         async for one in stream:
             meter.begin()
