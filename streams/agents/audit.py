@@ -186,14 +186,14 @@ class Audit:
     async def _touch(self, message: protocol.Segment, partition: int) -> None:
         service = self._services.get(message.service)
         if service is None:
-            service = await self._open(message.service, partition)
+            service = await self._open(message.service, partition, message.watermark_ns)
             self._services[message.service] = service
         service.sources.add(message.source)
         service.seen = time.monotonic()
         self._due[message.service] = None
 
-    async def _open(self, name: str, partition: int) -> _Service:
-        """Read back what judging needs of a service that is new to this worker."""
+    async def _open(self, name: str, partition: int, event_ns: int) -> _Service:
+        """Return a service that is new to this worker, with what judging needs read back."""
         pane_s = self._settings.stream.pane_s
         known = await retrying(lambda: asyncio.to_thread(self._store.newest_pane, name))
         web = self._settings.web
@@ -201,18 +201,26 @@ class Audit:
         slo = self._settings.service(name).slo
         audit = ServiceAudit(name, slo, pane_s=pane_s, link=link if web.enabled else "")
         if known is not None:
-            since_ns = known - audit.longest_ns
-            panes = await retrying(
-                lambda: asyncio.to_thread(self._store.recent_panes, name, since_ns)
-            )
-            alerts = await retrying(lambda: asyncio.to_thread(self._store.last_alerts, name))
-            audit.restore([pane.summary for pane in panes], alerts)
+            # A source so far behind replays history, and finds none of it in the windows.
+            replays = known - event_ns > audit.longest_ns
+            await self._restore(audit, known if replays else min(known, event_ns))
         return _Service(partition, PaneStore(name, pane_s=pane_s, known_ns=known), audit)
+
+    async def _restore(self, audit: ServiceAudit, now_ns: int) -> None:
+        """Fill the windows; in threads, for it takes seconds where cohorts are many."""
+        name, since_ns, fine_ns = audit.service, audit.reach_ns(now_ns), audit.fine_ns(now_ns)
+        totals = await retrying(
+            lambda: asyncio.to_thread(self._store.recent_totals, name, since_ns, fine_ns)
+        )
+        alerts = await retrying(lambda: asyncio.to_thread(self._store.last_alerts, name))
+        await asyncio.to_thread(audit.restore, totals, alerts, fine_ns=fine_ns)
 
     async def _fold(self, partition: _Partition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
         if service is None:
-            service = await self._open(name, partition.tp.partition)
+            watermarks = partition.assembly.watermarks()
+            event_ns = min(watermarks[one.source] for one in folded)
+            service = await self._open(name, partition.tp.partition, event_ns)
             self._services[name] = service
             service.sources |= {one.source for one in folded}
         if missing := service.panes.missing(folded):
