@@ -93,21 +93,21 @@ def split_panes(summary: Summary) -> dict[int, Summary]:
     }
 
 
-def split_bytes(summary: Summary, max_bytes: int) -> list[Summary]:
-    """Cut the summary by groups until each part encodes to at most `max_bytes`.
+def encode_parts(summary: Summary, max_bytes: int) -> list[bytes]:
+    """Encode the summary, cut by groups until each part has at most `max_bytes`.
 
     The ledger goes with the first part. A single group is never cut, however large.
     """
     groups = len(summary.pane_ns)
-    size = len(encode(summary))
-    if size <= max_bytes or groups <= 1:
-        return [summary]
-    parts = min(groups, -(-size * 9 // (8 * max_bytes)))  # an eighth of slack saves a second cut
+    whole = encode(summary)
+    if len(whole) <= max_bytes or groups <= 1:
+        return [whole]
+    parts = min(groups, -(-len(whole) * 9 // (8 * max_bytes)))  # slack, to spare a second cut
     ends = (np.arange(1, parts + 1) * groups) // parts
     result, low = [], 0
     for high in ends.tolist():
         ledger = summary.ledger if low == 0 else {}
-        result += split_bytes(take(summary, np.arange(low, high), ledger), max_bytes)
+        result += encode_parts(take(summary, np.arange(low, high), ledger), max_bytes)
         low = high
     return result
 

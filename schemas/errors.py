@@ -8,7 +8,8 @@ TailbudgetError
 │   ├── ClickHouseError
 │   └── ChatError
 ├── StorageError           a write was refused for good (schema, rights): crash, lose nothing
-├── WireError              bytes on one of our own topics that we cannot read
+├── WireError              bytes on one of our own topics that are not ours: counted, skipped
+│   └── ReleaseError        written by another release: crash, for skipping would lose records
 └── DecodeError            a whole source file or topic that is not what it claims to be
 """
 
@@ -84,7 +85,11 @@ class StorageError(TailbudgetError):
 
 
 class WireError(TailbudgetError):
-    """A message on one of our own topics is damaged or of an unknown version."""
+    """A message on one of our own topics is damaged, or nothing that we wrote."""
+
+
+class ReleaseError(WireError):
+    """A message on one of our own topics is of a version that this release does not read."""
 
 
 class DecodeError(TailbudgetError):

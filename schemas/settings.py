@@ -54,10 +54,12 @@ class StreamSettings(Group):
         gt=0,
         description="silence after which a partition no longer holds event time back",
     )
-    max_pending_mb: int = Field(
-        default=256, ge=1, description="unwritten summaries held before consuming pauses"
+    max_pending_mb: float = Field(
+        default=256, gt=0, description="unwritten summaries held before consuming pauses"
     )
-    dedup: int = Field(default=200_000, ge=0, description="request ids remembered per service")
+    dedup: int = Field(
+        default=200_000, ge=0, description="request ids remembered per source partition; 0 is none"
+    )
 
     @field_validator("pane_s")
     @classmethod

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.schemas.cohorts import Cohort
-from tailbudget.schemas.errors import WireError
+from tailbudget.schemas.errors import ReleaseError, WireError
 from tailbudget.schemas.packing import MOST_VALUES, Reader, Writer, bounded
 from tailbudget.schemas.summary import FIXED_STAGES, Moments, Profile, Sample, Summary
 
@@ -45,7 +45,8 @@ def decode(message: bytes) -> Summary:
     """Return the summary that `encode` was given.
 
     Raises:
-        WireError: the bytes are no summary, damaged, or of another version.
+        WireError: the bytes are no summary, or damaged.
+        ReleaseError: they are of another version.
     """
     reader = Reader(_body(message))
     try:
@@ -61,7 +62,7 @@ def _body(message: bytes) -> bytearray:
         raise WireError("not a summary: it does not begin with TB")
     _, version, checksum, length = _HEAD.unpack_from(message)
     if version != VERSION:
-        raise WireError(
+        raise ReleaseError(
             f"a summary of version {version}, this program reads version {VERSION}",
             remedy="run the same version of tailbudget on all workers",
         )

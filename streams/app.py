@@ -23,8 +23,11 @@ MAX_POLL_RECORDS: Final = 5000
 FETCH_BYTES: Final = 4 * 1024 * 1024
 """Bytes fetched from one partition at once; holds `MAX_POLL_RECORDS` usual records."""
 
-BUFFERED_POLLS: Final = 4
-"""Polls waiting for an agent; it bounds memory, for Faust pauses a partition beyond it."""
+UNLIMITED: Final = 1_000_000
+"""More than ever waits: what waits for an agent is bounded by `transport.WAITING_POLLS`."""
+
+DAY_S: Final = 86_400.0
+"""A worker whose agents wait for ClickHouse fetches nothing and is alive; heartbeats say so."""
 
 AgentFunction = Callable[[Any], Awaitable[None]]
 
@@ -73,9 +76,10 @@ def create_app(kafka: KafkaSettings, data_dir: Path) -> App:
         broker_session_timeout=kafka.session_timeout_s,
         broker_heartbeat_interval=kafka.heartbeat_s,
         broker_commit_interval=1.0,
+        broker_max_poll_interval=DAY_S,
         consumer_max_fetch_size=FETCH_BYTES,
         consumer_auto_offset_reset="earliest",
-        stream_buffer_maxsize=BUFFERED_POLLS,
+        stream_buffer_maxsize=UNLIMITED,
         stream_wait_empty=False,
         producer_linger=0.005,
         producer_acks=-1,

@@ -71,7 +71,7 @@ class Assembly:
         """Take the message at this offset of the panes topic; return what now counts for good.
 
         Raises:
-            WireError: the message's summary is damaged; nothing was changed.
+            WireError: the message's summary cannot be read; nothing was changed.
         """
         summary = wire.decode(message.body) if isinstance(message, Segment) else None
         source = self._sources[message.source]

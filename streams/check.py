@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from tailbudget.schemas.errors import TailbudgetError
@@ -87,10 +86,6 @@ def _kafka(settings: Settings, patience_s: float) -> Iterator[Finding]:
         yield _lag(settings, client, present)
     except TailbudgetError as error:
         yield _from_error("broker", error)
-    except KafkaException as error:
-        # The library refuses the settings themselves, such as a file that holds no certificate.
-        remedy = "correct kafka.security_protocol, kafka.ssl_ca and the kafka.sasl_* keys"
-        yield Finding("broker", False, error.args[0].str(), remedy)
 
 
 def _topics(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -34,14 +35,11 @@ class DataDirectory:
         Raises:
             ConfigError: another process has it, or the directory cannot be used.
         """
+        make_directory(self.path)
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise ConfigError(
-                f"cannot use the data directory {self.path}: {error.strerror}",
-                remedy="choose another with --data or data_dir",
-            ) from None
+            raise _unusable(self.path, error) from None
         if not _take(lock):
             owner = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
             os.close(lock)
@@ -49,10 +47,14 @@ class DataDirectory:
                 f"the data directory {self.path} is in use by process {owner}",
                 remedy="stop that process, or choose another directory with --data",
             ) from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
         self._lock = lock
-        self._announcement.unlink(missing_ok=True)
+        try:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+            self._announcement.unlink(missing_ok=True)
+        except OSError as error:
+            self.release()
+            raise _unusable(self.path, error) from None
 
     def release(self) -> None:
         """Give the lock back and take the announcement away. Does nothing when not locked."""
@@ -64,10 +66,18 @@ class DataDirectory:
         self._lock = None
 
     def announce(self, **facts: str | int) -> None:
-        """Write `worker.json`, whole or not at all: the process id and what is given."""
+        """Write `worker.json`, whole or not at all: the process id and what is given.
+
+        Raises:
+            ConfigError: the directory cannot be written to.
+        """
         draft = self.path / "worker.json.new"
-        draft.write_bytes(orjson.dumps({"pid": os.getpid(), **facts}, option=orjson.OPT_INDENT_2))
-        draft.replace(self._announcement)
+        text = orjson.dumps({"pid": os.getpid(), **facts}, option=orjson.OPT_INDENT_2)
+        try:
+            draft.write_bytes(text)
+            draft.replace(self._announcement)
+        except OSError as error:
+            raise _unusable(self.path, error) from None
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -84,6 +94,25 @@ class DataDirectory:
     @property
     def _announcement(self) -> Path:
         return self.path / "worker.json"
+
+
+def make_directory(path: Path) -> None:
+    """Create a directory, and those above it, unless it exists.
+
+    Raises:
+        ConfigError: it cannot be created.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(path, error) from None
+
+
+def _unusable(path: Path, error: OSError) -> ConfigError:
+    remedy = "choose another with --data or data_dir"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        remedy = "free space on its disk, or choose another with --data or data_dir"
+    return ConfigError(f"cannot use the data directory {path}: {error.strerror}", remedy=remedy)
 
 
 def _take(lock: int) -> bool:

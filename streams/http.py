@@ -80,9 +80,11 @@ class Http:
         return _json(self._status())
 
     async def _service(self, request: web.Request) -> web.Response:
-        answer = await asyncio.to_thread(
-            self._store.query, _LATEST_AUDITS, {"service": request.match_info["service"]}
-        )
+        name = request.match_info["service"]
+        try:
+            answer = await asyncio.to_thread(self._store.query, _LATEST_AUDITS, {"service": name})
+        except TailbudgetError as error:
+            return _json({"error": error.message, "remedy": error.remedy}, status=503)
         audits = {str(row[0]): orjson.loads(row[1]) for row in answer.rows}
         return _json(audits, status=200 if audits else 404)
 

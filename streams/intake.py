@@ -55,6 +55,7 @@ class Intake:
         position: next offset to read.
         pane_ns: length of a pane.
         grace_ns: how long a pane waits for stragglers before a record counts as late.
+        dedup: remembers the request ids of this source.
         records: accepted records in the open segment.
         watermark_ns: newest event time seen.
     """
@@ -66,9 +67,9 @@ class Intake:
     position: int
     pane_ns: int
     grace_ns: int
+    dedup: Dedup
     records: int = 0
     watermark_ns: int = 0
-    _dedup: Dedup = field(default_factory=Dedup)
     _newest: dict[str, int] = field(default_factory=dict)
     _columns: defaultdict[str, list[Columns]] = field(default_factory=lambda: defaultdict(list))
     _rejected: list[Rejected] = field(default_factory=list)
@@ -113,7 +114,7 @@ class Intake:
         return pending
 
     def _add_columns(self, columns: Columns) -> None:
-        fresh = self._dedup.fresh(columns.id_hash)
+        fresh = self.dedup.fresh(columns.id_hash)
         if not fresh.all():
             self._count_panes(columns.service, columns.ts_ns[~fresh], ledger.DUPLICATE)
             columns = take(columns, fresh)

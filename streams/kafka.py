@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewTopic
 from pydantic import SecretStr
 
-from tailbudget.schemas.errors import BrokerError
+from tailbudget.schemas.errors import BrokerError, ConfigError
 
 ClientConfig = Mapping[str, Any]
 """Properties of librdkafka, as `client_config` returns them."""
@@ -85,8 +85,12 @@ def client_config(
 
 
 def admin(config: ClientConfig) -> AdminClient:
-    """Return an administration client; it connects when it is first asked something."""
-    return AdminClient({**config, "logger": CLIENT_LOG})
+    """Return an administration client; it connects when it is first asked something.
+
+    Raises:
+        ConfigError: librdkafka refuses the properties, such as a file that is no certificate.
+    """
+    return _client(config)
 
 
 def await_broker(config: ClientConfig, *, timeout_s: float = 10.0) -> dict[str, int]:
@@ -94,9 +98,10 @@ def await_broker(config: ClientConfig, *, timeout_s: float = 10.0) -> dict[str, 
 
     Raises:
         BrokerError: none answered in time; the message holds the last thing librdkafka said.
+        ConfigError: librdkafka refuses the properties.
     """
     said: list[KafkaError] = []
-    client = AdminClient({**config, "logger": CLIENT_LOG, "error_cb": said.append})
+    client = _client(config, error_cb=said.append)
     deadline = time.monotonic() + timeout_s
     while True:
         remaining_s = deadline - time.monotonic()
@@ -142,6 +147,18 @@ def create_topics(
         else:
             created.add(name)
     return frozenset(created)
+
+
+def _client(config: ClientConfig, **options: Any) -> AdminClient:
+    try:
+        return AdminClient({**config, "logger": CLIENT_LOG, **options})
+    except KafkaException as error:
+        authority = config.get("ssl.ca.location")
+        raise ConfigError(
+            f"the Kafka client refuses its settings: {error.args[0].str()}"
+            + (f" (kafka.ssl_ca is {authority})" if authority else ""),
+            remedy="correct kafka.security_protocol, kafka.ssl_ca and the kafka.sasl_* keys",
+        ) from error
 
 
 def _unreachable(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import sys
+from typing import TextIO, cast
 
 import structlog
 
@@ -17,7 +20,7 @@ def set_up(level: str) -> None:
     """
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Undisturbed(sys.stderr))),
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
@@ -27,6 +30,22 @@ def set_up(level: str) -> None:
     )
     libraries = logging.ERROR if level != "debug" else logging.DEBUG
     logging.basicConfig(stream=sys.stderr, level=libraries, format=_FORMAT, force=True)
+
+
+class _Undisturbed(io.TextIOBase):
+    """Writes on, and loses a line where it cannot: a full disk under the log ends no worker."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
 
 
 _FORMAT = "%(asctime)s [%(levelname)s] %(name)s: %(message)s"

@@ -13,6 +13,9 @@ class Outbox:
     """Sends through the app's producer and keeps the unacknowledged sends.
 
     A send returns when the message is buffered; `drain` returns when all are acknowledged.
+
+    Attributes:
+        reached: the last acknowledged offset of each partition of the panes topic.
     """
 
     def __init__(
@@ -30,6 +33,7 @@ class Outbox:
         self._dead_letters = dead_letters
         self._partitions = partitions
         self._sent: list[Any] = []
+        self.reached: dict[int, int] = {}
 
     async def segment(self, service: str, value: bytes) -> None:
         """Send to the panes partition that owns the service."""
@@ -63,6 +67,8 @@ class Outbox:
                     remedy="look at the broker's health and the topic's max.message.bytes; "
                     "nothing was committed, a restarted worker sends it again",
                 ) from result
+            if result.topic == self._panes:
+                self.reached[result.partition] = result.offset
 
     async def _send(
         self, topic: str, key: bytes | None, value: bytes, partition: int | None

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import orjson
 
-from tailbudget.schemas.errors import WireError
+from tailbudget.schemas.errors import ReleaseError, WireError
 
 MAGIC: Final = b"TP"
 VERSION: Final = 1
@@ -96,28 +96,34 @@ def encode(message: Segment | Mark) -> bytes:
     return _HEAD.pack(MAGIC, VERSION, len(header)) + header + body
 
 
-def decode(data: bytes) -> Segment | Mark:
+def decode(data: bytes | None) -> Segment | Mark:
     """Return the message that `encode` wrote.
 
     Raises:
-        WireError: the bytes are no such message, or of another version.
+        WireError: the bytes are no such message, or damaged.
+        ReleaseError: the message is of another version.
     """
-    if len(data) < _HEAD.size or data[:2] != MAGIC:
-        raise WireError("a message on the panes topic is not tailbudget's", remedy=_FOREIGN)
+    if data is None or len(data) < _HEAD.size or data[:2] != MAGIC:
+        raise WireError("not a message of tailbudget's", remedy=_FOREIGN)
     _, version, length = _HEAD.unpack_from(data)
     if version != VERSION:
-        raise WireError(
-            f"a message on the panes topic has version {version}, this worker reads {VERSION}",
+        raise ReleaseError(
+            f"a message of version {version}, this worker reads version {VERSION}",
             remedy="run the same release of tailbudget on all workers of the group",
         )
     end = _HEAD.size + length
     try:
         fields = orjson.loads(data[_HEAD.size : end])
-        return Segment(**fields, body=data[end:]) if "end" in fields else Mark(**fields)
+        message = Segment(**fields, body=data[end:]) if "end" in fields else Mark(**fields)
     except (orjson.JSONDecodeError, TypeError) as error:
-        raise WireError(
-            f"a message on the panes topic is damaged: {error}", remedy=_FOREIGN
-        ) from error
+        raise WireError(f"a damaged message: {error}", remedy=_FOREIGN) from error
+    if wrong := [name for name, value in fields.items() if type(value) is not _kind(name)]:
+        raise WireError(f"a damaged message: {', '.join(wrong)}", remedy=_FOREIGN)
+    return message
+
+
+def _kind(name: str) -> type:
+    return str if name in {"source", "service"} else int
 
 
 _FOREIGN: Final = "let nothing but tailbudget's workers write to the panes topic"

@@ -88,7 +88,7 @@ class ServiceAudit:
         Args:
             summaries: each of one pane, or of one minute where it starts before `fine_ns`.
             alerts: the newest change of each alert.
-            fine_ns: where minutes end; 0 for none. A window that slides in shorter steps takes none of them.
+            fine_ns: where minutes end; a window that slides in shorter steps takes none of them.
         """
         for summary in summaries:
             minute = _start_ns(summary) < fine_ns

@@ -11,17 +11,43 @@ Faust's commit timer commits it.
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, cast
 
+from aiokafka.consumer import fetcher
+from aiokafka.errors import UnsupportedCodecError
 from aiokafka.structs import OffsetAndMetadata
 from faust.topics import Topic
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
 
+from tailbudget.schemas.errors import BrokerError
+from tailbudget.streams.connecting import PatientConsumerThread, PatientProducer
+
 Message = Any
-"""One raw Kafka message: aiokafka's ConsumerRecord."""
+"""One raw Kafka message, with key, value, offset, timestamp, timestamp_type and checksum."""
+
+
+class _BareRecords(fetcher.PartitionRecords):
+    """Hands records on as they were parsed.
+
+    aiokafka copies each into a ConsumerRecord of 12 fields, which costs more than parsing it; an
+    event knows topic and partition already.
+    """
+
+    def _consumer_record(self, tp: Any, record: Message) -> Message:
+        del tp
+        return record
+
+
+fetcher.PartitionRecords = _BareRecords
+
+
+WAITING_POLLS: Final = 4
+"""Polls that may wait for an agent; its partitions are not fetched from while that many do."""
 
 
 class BatchTopic(Topic):
@@ -44,17 +70,46 @@ class BatchConsumer(driver.Consumer):
         super().__init__(*args, **kwargs)
         self._durable: dict[TP, int] = {}
 
+    def _new_consumer_thread(self) -> Any:
+        return PatientConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    def refusal(self) -> BaseException | None:
+        """Return why the group does not take us, None while it does or nothing is known.
+
+        Faust never asks: it would wait for an assignment for ever.
+        """
+        coordinator = getattr(self._thread and self._thread._consumer, "_coordinator", None)  # noqa: SLF001
+        if coordinator is None:
+            return None
+        task = coordinator._coordination_task  # noqa: SLF001
+        if task.done() and not task.cancelled() and task.exception() is not None:
+            return cast(BaseException, task.exception())
+        return cast(BaseException | None, coordinator._pending_exception)  # noqa: SLF001
+
     async def getmany(  # Faust calls it with `timeout`
         self,
         timeout: float,  # noqa: ASYNC109
     ) -> AsyncIterator[tuple[TP, Any]]:
-        """Yield one message a partition and poll, carrying all messages of that poll."""
-        records, active = await self._wait_next_records(timeout)
+        """Yield one message a partition and poll, carrying all messages of that poll.
+
+        A partition that is taken away meanwhile ends the poll: its next owner, or we again, start
+        at the committed offset.
+        """
+        try:
+            records, active = await self._wait_next_records(timeout)
+        except driver.ConsumerStoppedError:
+            raise
+        except driver.IllegalStateError:
+            return
+        except driver.KafkaError as error:
+            await self.app.fail(self._unreadable(error))
+            return
         generation = self.app.consumer_generation_id
         if records is None or self.should_stop:
             return
         if not self.flow_active:
-            await self.perform_seek()
+            with contextlib.suppress(driver.IllegalStateError):
+                await self.perform_seek()
             return
         for tp, messages in records.items():
             if not self.flow_active or self.app.consumer_generation_id != generation:
@@ -62,9 +117,36 @@ class BatchConsumer(driver.Consumer):
             if messages and (active is None or tp in active or tp in self._buffered_partitions):
                 yield tp, self._poll(tp, messages, generation)
 
+    async def _getmany(self, active_partitions: set[TP], timeout: float) -> Any:  # noqa: ASYNC109
+        """Leave out the partitions of agents that have enough to do.
+
+        Faust's own limit stops all agents when the queue of one is full: one that waits for
+        ClickHouse, or for a chat channel, would stop the others.
+        """
+        wanted = {tp for tp in active_partitions if not self._crowded(tp)}
+        if not wanted:
+            await self.sleep(0.05)
+            return {}
+        return await super()._getmany(active_partitions=wanted, timeout=timeout)
+
+    def _crowded(self, tp: TP) -> bool:
+        channels = self.app.topics._tp_index.get(tp, ())  # noqa: SLF001
+        return any(channel.queue.qsize() >= WAITING_POLLS for channel in channels)
+
+    def _unreadable(self, error: BaseException) -> BrokerError:
+        """Return an error that names the partition whose messages could not be unpacked."""
+        fetched = self._thread._ensure_consumer()._fetcher._records  # noqa: SLF001
+        places = [tp for tp, result in fetched.items() if _broken(result)]
+        where = ", ".join(f"topic {tp.topic}, partition {tp.partition}" for tp in places)
+        remedy = "see the log above and the broker's; nothing was committed beyond what counts"
+        if isinstance(error, UnsupportedCodecError):
+            remedy = "pip install --force-reinstall cramjam, which unpacks snappy, lz4 and zstd"
+        return BrokerError(f"cannot read {where or 'from the broker'}: {error}", remedy=remedy)
+
     def _poll(self, tp: TP, messages: list[Message], generation: int) -> ConsumerMessage:
         last = messages[-1]
-        self.app.monitor.track_tp_end_offset(tp, self.highwater(tp))
+        with contextlib.suppress(driver.IllegalStateError):
+            self.app.monitor.track_tp_end_offset(tp, self.highwater(tp))
         return ConsumerMessage(
             tp.topic,
             tp.partition,
@@ -80,6 +162,13 @@ class BatchConsumer(driver.Consumer):
             tp,
             generation_id=generation,
         )
+
+    def waiting(self, tp: TP, position: int) -> bool:
+        """Return whether the broker had messages from `position` on when it was last asked."""
+        try:
+            return (self.highwater(tp) or 0) > position
+        except driver.IllegalStateError:
+            return False
 
     def advance(self, tp: TP, offset: int) -> None:
         """Declare all messages below `offset` durable; the commit follows with the timer."""
@@ -114,6 +203,12 @@ class BatchConsumer(driver.Consumer):
             await consumer.commit(wanted)
         except (driver.CommitFailedError, driver.IllegalStateError):
             return False
+        except driver.KafkaError as error:
+            raise BrokerError(
+                f"the broker did not take a commit of {', '.join(map(str, offsets))}: {error}",
+                remedy="look at the broker's health and the rights of the group; what was not"
+                " committed is read again",
+            ) from error
         return True
 
     async def committed(self, tp: TP) -> int | None:
@@ -140,6 +235,13 @@ class BatchConsumer(driver.Consumer):
 
 
 class BatchTransport(driver.Transport):
-    """Faust's aiokafka transport with `BatchConsumer`."""
+    """Faust's aiokafka transport with `BatchConsumer`, and patience when it connects."""
 
     Consumer: ClassVar[Any] = BatchConsumer
+    Producer: ClassVar[Any] = PatientProducer
+
+
+def _broken(result: Any) -> bool:
+    """Say whether unpacking ended in an error: the driver would skip the rest in silence."""
+    records = getattr(getattr(result, "_partition_records", None), "_records_iterator", None)
+    return records is not None and inspect.getgeneratorstate(records) == inspect.GEN_CLOSED

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 import socket
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Final
 
+import structlog
 from pydantic import SecretStr
 from rich.console import Console
 
 from tailbudget.schemas.connections import ChatChannel, ClickHouseSettings
+from tailbudget.schemas.errors import BrokerError
 from tailbudget.schemas.services import ServiceSettings
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import SloTarget
@@ -31,12 +35,16 @@ from tailbudget.streams.scenario import demonstration
 from tailbudget.streams.topics import ensure_topics
 from tailbudget.streams.worker import Worker
 
+log = structlog.get_logger()
+
 SERVICE: Final = "chat"
 TARGET: Final = SloTarget(p50_ms=400, p95_ms=800, p99_ms=1200)
 FAULT_AFTER_S: Final = 60.0
 FAULT_FOR_S: Final = 20.0
 EVERY_S: Final = 1.0
 """How often we look for new rolling percentiles; there are some once a pane."""
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(settings: Settings, *, for_s: float | None, data: Path | None, rate: float) -> None:
@@ -67,7 +75,8 @@ def run(settings: Settings, *, for_s: float | None, data: Path | None, rate: flo
             directory.announce(host=chosen.web.host, port=port, bootstrap=broker.bootstrap)
             narrator = Narrator(console, store, SERVICE)
             narrator.welcome(chosen, path, kept=data is not None)
-            asyncio.run(_serve(chosen, store, narrator, for_s=for_s, rate=rate))
+            stack = _Stack(chosen, store, narrator, broker)
+            asyncio.run(_serve(stack, for_s=for_s, rate=rate))
             narrator.farewell(path, kept=data is not None)
 
 
@@ -105,18 +114,26 @@ def embedded_settings(settings: Settings, path: Path, bootstrap: str, port: int)
     )
 
 
-async def _serve(
-    settings: Settings, store: ClickHouse, narrator: Narrator, *, for_s: float | None, rate: float
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    settings: Settings
+    store: ClickHouse
+    narrator: Narrator
+    broker: EmbeddedBroker
+
+
+async def _serve(stack: _Stack, *, for_s: float | None, rate: float) -> None:
     stop, quiet = asyncio.Event(), Event()
+    settings, narrator = stack.settings, stack.narrator
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, _end, stop)
     everyone = ChatChannel(name="console", url=SecretStr("console://here"))
     channels = [*open_channels(settings.chat), (everyone, narrator)]
-    worker = Worker(settings, store, channels)
+    worker = Worker(settings, stack.store, channels)
     simulation = asyncio.create_task(_simulate(settings, narrator, quiet, rate))
     reporting = asyncio.create_task(_report(narrator))
+    watching = asyncio.create_task(_watch(stack.broker, stop))
     if for_s is not None:
         loop.call_later(for_s, stop.set)
     try:
@@ -124,7 +141,31 @@ async def _serve(
     finally:
         quiet.set()
         reporting.cancel()
-        await asyncio.gather(simulation, reporting, return_exceptions=True)
+        watching.cancel()
+        await asyncio.gather(simulation, reporting, watching, return_exceptions=True)
+    if not stack.broker.alive():
+        raise BrokerError(
+            "the embedded broker has ended",
+            remedy=f"read {stack.broker.log_path}; what was written is kept, so start again",
+        )
+
+
+def _end(stop: asyncio.Event) -> None:
+    """End in order; a signal that comes now ends at once."""
+    stop.set()
+    for number in _SIGNALS:
+        asyncio.get_running_loop().remove_signal_handler(number)
+        signal.signal(number, signal.SIG_DFL)
+
+
+async def _watch(broker: EmbeddedBroker, stop: asyncio.Event) -> None:
+    """End all when the broker ends: it keeps its log in memory, so there is nothing to wait for."""
+    while broker.alive():  # noqa: ASYNC110 (a process tells nobody that it ends)
+        await asyncio.sleep(EVERY_S)
+    _end(stop)
+    log.error("the embedded broker has ended", remedy="Ctrl-C ends at once what still waits for it")
+    # The libraries would tell of each try to reach it.
+    logging.disable(logging.CRITICAL)
 
 
 async def _simulate(settings: Settings, narrator: Narrator, quiet: Event, rate: float) -> None:

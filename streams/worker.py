@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final
 
 import structlog
+from aiokafka.errors import KafkaError
+from faust.exceptions import ConsumerNotStarted
 from faust.types import TP
 
-from tailbudget.schemas.errors import BrokerError
+from tailbudget.schemas.errors import BrokerError, UnavailableError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.chat import open_channels
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -22,7 +25,7 @@ from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
 from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
-from tailbudget.streams.data_directory import DataDirectory
+from tailbudget.streams.data_directory import DataDirectory, make_directory
 from tailbudget.streams.database import open_database
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
@@ -35,6 +38,10 @@ log = structlog.get_logger()
 
 JUDGE_S: Final = 0.05
 """Interval of judging: the least that a verdict waits for the next round."""
+
+GARBAGE_AFTER: Final = 50_000
+"""Objects made, less those freed, before Python looks for cycles; a poll makes thousands, none of
+them in a cycle, and looking at its default of 700 takes a tenth of the time."""
 
 STOP_S: Final = 20.0
 """Seconds that an orderly end may take before the worker ends as it is; nothing is lost then."""
@@ -77,6 +84,8 @@ class Worker:
         self._notify = Notify(channels, store, self._consumer)
         self._deploys = Deploys(store, self._consumer)
         self._tasks: list[asyncio.Task[None]] = []
+        self._running = False
+        self._stopping = asyncio.Event()
         self._add_agents()
 
     async def start(self) -> None:
@@ -90,6 +99,7 @@ class Worker:
             self.http = Http(self.settings.web, self._store, self.status)
             await self.http.start()
         await self.app.start()
+        self._running = True
         every = (
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
@@ -100,14 +110,8 @@ class Worker:
 
     async def stop(self) -> None:
         """End in order: send and commit what was read, write what was merged, leave the group."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self.app.failure is None:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_S):
-                    await self._ingest.flush()
-                    await self._audit.flush()
+        if await self._pause() and self.app.failure is None:
+            await self._flush()
         await self.app.stop()
         if self.http is not None:
             await self.http.stop()
@@ -117,22 +121,37 @@ class Worker:
         """Start, serve until `stop` is set or the app fails, and end in order.
 
         Raises:
-            BaseException: what made the app fail.
+            BrokerError: the broker does not answer, or the group does not take us.
+            BaseException: what else made the app fail.
         """
+        # Faust's own start waits for an assignment, which a group that refuses us never gives.
+        starting = self._spawn(self.start())
         try:
-            await self.start()
-            while not stop.is_set() and self.app.failure is None and not self.app.should_stop:
+            while not stop.is_set() and self._well():
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(stop.wait(), 0.1)
         finally:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
             await self.stop()
+        if isinstance(self.app.failure, KafkaError) or not (stop.is_set() or self.app.failure):
+            raise self._left() from self.app.failure
         if self.app.failure is not None:
             raise self.app.failure
-        if not stop.is_set():
-            raise BrokerError(
-                "the worker left the consumer group and cannot go on",
-                remedy="see the log above; check kafka.bootstrap, credentials and group rights",
-            )
+
+    def _well(self) -> bool:
+        self.app.failure = self.app.failure or self.app.consumer.refusal()
+        return self.app.failure is None and not self.app.should_stop
+
+    def _left(self) -> BrokerError:
+        kafka = self.settings.kafka
+        cause = self.app.failure or self.app.crash_reason
+        return BrokerError(
+            f"consumer group {kafka.group} at {kafka.bootstrap} cannot be joined or went away"
+            + (f": {cause!r}" if cause else ""),
+            remedy="check the broker, kafka.session_timeout_s against what it allows, credentials"
+            " and the rights of the group; nothing is lost",
+        )
 
     def status(self) -> dict[str, Any]:
         """Return what `/status` tells."""
@@ -145,11 +164,15 @@ class Worker:
             "chat": {
                 "delivered": self._notify.delivered,
                 "undelivered": self._notify.undelivered,
+                "foreign": self._notify.foreign,
             },
         }
 
     def _assigned(self) -> set[TP]:
-        return set(self.app.consumer.assignment()) if self.app.started else set()
+        try:
+            return set(self.app.consumer.assignment()) if self._running else set()
+        except ConsumerNotStarted:
+            return set()
 
     def _consumer(self) -> Any:
         return self.app.consumer
@@ -189,9 +212,31 @@ class Worker:
         sources = [tp for tp in assigned if tp.topic in requests]
         await self._ingest.assign(sources, app.consumer_generation_id)
 
+    async def _flush(self) -> None:
+        """Send and commit what was read, and write what that comes to, as far as it is ours."""
+        with contextlib.suppress(TimeoutError, UnavailableError):
+            async with asyncio.timeout(STOP_S):
+                await self._audit.reach(await self._ingest.finish())
+                await self._audit.flush()
+
+    async def _pause(self) -> bool:
+        """Let what runs every so often come to its end; return whether it did.
+
+        A flush that is cut off has taken records that it did not send: nothing may follow it.
+        """
+        self._stopping.set()
+        if not self._tasks:
+            return False
+        _, unfinished = await asyncio.wait(self._tasks, timeout=STOP_S)
+        for task in unfinished:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        return not unfinished
+
     async def _repeat(self, every_s: float, call: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            await asyncio.sleep(every_s)
+        while not self._stopping.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), every_s)
             await call()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -212,12 +257,15 @@ def run(settings: Settings) -> None:
         BaseException: what made it fail.
     """
     logs.set_up(settings.log_level)
+    make_directory(settings.data_dir)
     with contextlib.ExitStack() as stack:
         if settings.clickhouse.interface == "chdb":
             directory = stack.enter_context(DataDirectory(settings.data_dir))
             directory.announce(host=settings.web.host, port=settings.web.port)
         store = stack.enter_context(contextlib.closing(open_database(settings.clickhouse)))
         store.require_current()
+        gc.freeze()
+        gc.set_threshold(GARBAGE_AFTER)
         asyncio.run(_run(settings, store))
 
 

@@ -7,6 +7,5 @@ Every write is idempotent: repeating it, whole or in part, changes nothing.
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.sinks.clickhouse.client import ClickHouse
 from tailbudget.sinks.clickhouse.query import Answer
-from tailbudget.sinks.clickhouse.retry import BACKOFF_S, retrying
 
-__all__ = ["BACKOFF_S", "Answer", "ClickHouse", "ClickHouseTarget", "retrying"]
+__all__ = ["Answer", "ClickHouse", "ClickHouseTarget"]

@@ -9,6 +9,7 @@ the panes topic is committed only behind what is durable.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ import structlog
 from faust.types import TP
 
 from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.errors import ReleaseError, WireError
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -27,6 +29,7 @@ from tailbudget.streams import protocol
 from tailbudget.streams.assembly import Assembly, Folded
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.pane_store import PaneStore
+from tailbudget.streams.restore import restore
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.service_audit import ServiceAudit
 
@@ -60,14 +63,20 @@ class _Partition:
     tp: TP
     assembly: Assembly = field(default_factory=Assembly)
     next_offset: int = 0
+    unfolded: list[Folded] = field(default_factory=list)
+
+
+class _RevokedError(Exception):
+    """The partition went to another worker while we waited: what we were at is theirs."""
 
 
 class Audit:
     """State of the audit agent over the panes partitions assigned to this worker.
 
     Attributes:
-        pending_bytes: summaries received and not yet durable.
+        pending_bytes: summaries and audits that are not yet durable.
         written: panes written to ClickHouse.
+        foreign: messages of the panes topic that are not ours.
     """
 
     def __init__(
@@ -81,6 +90,7 @@ class Audit:
     ) -> None:
         self.pending_bytes = 0
         self.written = 0
+        self.foreign = 0
         self._settings = settings
         self._store = store
         self._consumer = consumer
@@ -93,6 +103,7 @@ class Audit:
         self._rolling: list[AuditRow] = []
         self._ready = asyncio.Event()
         self._written = asyncio.Event()
+        self._moved = asyncio.Event()
         self._flushing = asyncio.Lock()
 
     async def run(self, stream: Any) -> None:
@@ -101,13 +112,15 @@ class Audit:
             await self._ready.wait()
             partition = self._partitions.get(event.message.tp.partition)
             if partition is not None and self._current(event.message.generation_id):
-                await self._take(partition, event.value)
+                with contextlib.suppress(_RevokedError):
+                    await self._take(partition, event.value)
             event.ack()
+            self._moved.set()
             await self._room()
 
     async def _room(self) -> None:
         """Wait while more is unwritten than may be held: Faust pauses the partitions meanwhile."""
-        while self.pending_bytes > self._settings.stream.max_pending_mb << 20:
+        while self.pending_bytes > self._settings.stream.max_pending_mb * 2**20:
             self._written.clear()
             await self._written.wait()
 
@@ -135,7 +148,9 @@ class Audit:
             service = self._services[name]
             held = list(self._partitions[service.partition].assembly.held(name))
             now_ns = self._now_ns(service)
-            self._rolling += service.audit.rolling(now_ns, held)
+            for row in service.audit.rolling(now_ns, held):
+                self._rolling.append(row)
+                self.pending_bytes += len(row.payload)
             for payload in service.audit.judge(now_ns, held):
                 await self._outbox.alert(name, orjson.dumps(payload))
         await self._outbox.drain()
@@ -149,7 +164,11 @@ class Audit:
                 row for service in services for row in service.panes.dirty(self._version(service))
             ]
             audits, self._rolling = self._rolling, []
-            await self._write(rows, audits)
+            try:
+                await self._write(rows, audits)
+            except BaseException:
+                self._rolling = audits + self._rolling
+                raise
             for service in services:
                 service.panes.written()
             self.written += len(rows)
@@ -158,32 +177,60 @@ class Audit:
             self._advance()
             self._forget()
 
+    async def reach(self, offsets: Mapping[int, int]) -> None:
+        """Wait until what is ours of the panes topic is taken up to these offsets."""
+        while any(
+            partition.next_offset <= offsets.get(number, -1)
+            for number, partition in self._partitions.items()
+        ):
+            self._moved.clear()
+            await self._moved.wait()
+
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
         return {
             "services": sorted(self._services),
             "pending_bytes": self.pending_bytes,
             "panes_written": self.written,
+            "foreign": self.foreign,
             "segments_dropped": sum(p.assembly.dropped for p in self._partitions.values()),
             "segments_ignored": sum(p.assembly.ignored for p in self._partitions.values()),
         }
 
     async def _take(self, partition: _Partition, messages: list[Any]) -> None:
-        folded: list[Folded] = []
         for raw in messages:
             if raw.offset < partition.next_offset:
                 continue
-            message = protocol.decode(raw.value)
-            folded += partition.assembly.receive(raw.offset, message)
-            self._arrived[message.source] = time.monotonic()
+            message = self._receive(partition, raw)
+            if message is not None:
+                self._arrived[message.source] = time.monotonic()
             if isinstance(message, protocol.Segment):
                 self.pending_bytes += len(message.body)
-                await self._touch(message, partition.tp.partition)
+                await self._touch(message, partition)
             partition.next_offset = raw.offset + 1
-        for service, segments in _by_service(folded).items():
+        for service, segments in _by_service(partition.unfolded).items():
             await self._fold(partition, service, segments)
+        partition.unfolded.clear()
 
-    async def _touch(self, message: protocol.Segment, partition: int) -> None:
+    def _receive(self, partition: _Partition, raw: Any) -> protocol.Segment | protocol.Mark | None:
+        """Return the message, and note what it proves; None when it is not ours.
+
+        Raises:
+            ReleaseError: another release wrote it; skipping it would lose records.
+        """
+        place = f"{partition.tp.topic}, partition {partition.tp.partition}, offset {raw.offset}"
+        try:
+            message = protocol.decode(raw.value)
+            partition.unfolded += partition.assembly.receive(raw.offset, message)
+        except ReleaseError as error:
+            raise ReleaseError(f"{place}: {error.message}", remedy=error.remedy) from error
+        except WireError as error:
+            self.foreign += 1
+            log.warning("foreign message", at=place, error=error.message, remedy=error.remedy)
+            return None
+        return message
+
+    async def _touch(self, message: protocol.Segment, partition: _Partition) -> None:
         service = self._services.get(message.service)
         if service is None:
             service = await self._open(message.service, partition, message.watermark_ns)
@@ -192,8 +239,12 @@ class Audit:
         service.seen = time.monotonic()
         self._due[message.service] = None
 
-    async def _open(self, name: str, partition: int, event_ns: int) -> _Service:
-        """Return a service that is new to this worker, with what judging needs read back."""
+    async def _open(self, name: str, partition: _Partition, event_ns: int) -> _Service:
+        """Return a service that is new to this worker, with what judging needs read back.
+
+        Raises:
+            _RevokedError: the partition is no longer ours.
+        """
         pane_s = self._settings.stream.pane_s
         known = await retrying(lambda: asyncio.to_thread(self._store.newest_pane, name))
         web = self._settings.web
@@ -201,32 +252,28 @@ class Audit:
         slo = self._settings.service(name).slo
         audit = ServiceAudit(name, slo, pane_s=pane_s, link=link if web.enabled else "")
         if known is not None:
-            # A source so far behind replays history, and finds none of it in the windows.
-            replays = known - event_ns > audit.longest_ns
-            await self._restore(audit, known if replays else min(known, event_ns))
-        return _Service(partition, PaneStore(name, pane_s=pane_s, known_ns=known), audit)
+            await restore(audit, self._store, newest_ns=known, event_ns=event_ns)
+        self._require(partition)
+        number = partition.tp.partition
+        return _Service(number, PaneStore(name, pane_s=pane_s, known_ns=known), audit)
 
-    async def _restore(self, audit: ServiceAudit, now_ns: int) -> None:
-        """Fill the windows; in threads, for it takes seconds where cohorts are many."""
-        name, since_ns, fine_ns = audit.service, audit.reach_ns(now_ns), audit.fine_ns(now_ns)
-        totals = await retrying(
-            lambda: asyncio.to_thread(self._store.recent_totals, name, since_ns, fine_ns)
-        )
-        alerts = await retrying(lambda: asyncio.to_thread(self._store.last_alerts, name))
-        await asyncio.to_thread(audit.restore, totals, alerts, fine_ns=fine_ns)
+    def _require(self, partition: _Partition) -> None:
+        if self._partitions.get(partition.tp.partition) is not partition:
+            raise _RevokedError
 
     async def _fold(self, partition: _Partition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
         if service is None:
             watermarks = partition.assembly.watermarks()
             event_ns = min(watermarks[one.source] for one in folded)
-            service = await self._open(name, partition.tp.partition, event_ns)
+            service = await self._open(name, partition, event_ns)
             self._services[name] = service
             service.sources |= {one.source for one in folded}
         if missing := service.panes.missing(folded):
             stored = await retrying(
                 lambda: asyncio.to_thread(self._store.read_panes, name, missing)
             )
+            self._require(partition)
             service.panes.load(missing, stored)
         for one in folded:
             for delta in service.panes.fold(one):
@@ -252,6 +299,7 @@ class Audit:
                 for service in self._services.values()
                 if service.partition == partition.tp.partition
             ]
+            floors += [segment.offset for segment in partition.unfolded]
             floors += [partition.assembly.floor(gone), partition.next_offset]
             self._consumer().advance(partition.tp, min(f for f in floors if f is not None))
 

@@ -1,6 +1,6 @@
 """The ingest agent: request messages in, pane summaries out.
 
-It decodes each poll at once and collects the columns of a source partition.
+It gathers polls until they make a batch, decodes it and collects the columns of a source partition.
 Every tick it closes the open segment: summarises it per service, publishes the summaries and the
 dead letters, waits until the broker has them, and commits the segment's end.
 Only then is the next segment of that source sent, which is what `streams.protocol` builds on.
@@ -18,18 +18,22 @@ from faust.types import TP
 
 from tailbudget.models.columns import concat, relabel
 from tailbudget.models.merge import merge
-from tailbudget.models.select import empty, split_bytes
+from tailbudget.models.select import empty, encode_parts
 from tailbudget.models.summarise import summarise
-from tailbudget.schemas import ledger, wire
+from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.summary import Summary
 from tailbudget.streams import protocol
 from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dead_letters import dead_letters
+from tailbudget.streams.dedup import Dedup
+from tailbudget.streams.gathering import Gathering
+from tailbudget.streams.holes import HoleGuard
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.sources import Decoder, SourceMessage
+from tailbudget.streams.sources import Decoder
+from tailbudget.streams.sources.base import NO_SERVICE
 
 log = structlog.get_logger()
 
@@ -39,17 +43,14 @@ MAX_BODY: Final = 700_000
 BACKLOG_S: Final = 5.0
 """Records that waited longer than this are a backlog: latency is lost, throughput counts."""
 
-BACKLOG_TICKS: Final = 4
-"""A segment of a backlog lasts this many ticks: fewer, larger summaries."""
+BACKLOG_TICKS: Final = 20
+"""A segment of a backlog lasts so many ticks, or `MAX_RECORDS`: a cohort costs less often."""
 
 MARK_S: Final = 5.0
 """How often an owner marks each source: bounds what a restarted audit reads again."""
 
 MAX_RECORDS: Final = 200_000
 """Accepted records kept in memory before the agent waits for the broker."""
-
-HOLE_TRIES: Final = 3
-"""How often a missing run of offsets is read again before it is accepted as a hole."""
 
 
 class Ingest:
@@ -76,7 +77,8 @@ class Ingest:
         self._incarnations = incarnations
         self._limits: dict[str, CohortLimit] = {}
         self._touched: dict[TP, frozenset[str]] = {}
-        self._holes: dict[TP, int] = {}
+        self._holes = HoleGuard(self._seek_back, self._accept_hole)
+        self._gathering = Gathering()
         self._ready = asyncio.Event()
         self._flushing = asyncio.Lock()
         self._flushed_at = self._marked_at = time.monotonic()
@@ -95,10 +97,19 @@ class Ingest:
 
     async def tick(self) -> None:
         """Close the open segments when it is time; called every tick."""
-        behind = time.time() - self._arrived_s > BACKLOG_S
-        every_s = self._settings.stream.tick_s * (BACKLOG_TICKS if behind else 1)
+        every_s = self._settings.stream.tick_s * (BACKLOG_TICKS if self._behind() else 1)
         if time.monotonic() - self._flushed_at >= every_s * 0.9:
             await self.flush()
+
+    def _behind(self) -> bool:
+        """Return whether old records are being read and more of them wait in the broker."""
+        if time.time() - self._arrived_s <= BACKLOG_S:
+            return False
+        consumer = self._consumer()
+        return any(
+            consumer.waiting(tp, self._gathering.end(tp) or source.position)
+            for tp, source in self.sources.items()
+        )
 
     async def assign(self, partitions: Iterable[TP], generation: int) -> None:
         """Start the given sources at their committed offsets, and tell the audit agents so."""
@@ -114,6 +125,7 @@ class Ingest:
                 position=start,
                 pane_ns=int(stream.pane_s * 1e9),
                 grace_ns=int(stream.grace_s * 1e9),
+                dedup=Dedup(stream.dedup),
             )
         await self._mark(list(self.sources))
         await self._outbox.drain()
@@ -125,6 +137,7 @@ class Ingest:
         self.sources.clear()
         self._touched.clear()
         self._holes.clear()
+        self._gathering.clear()
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
@@ -142,41 +155,33 @@ class Ingest:
         source = self.sources.get(tp)
         if source is None or source.generation != generation:
             return
-        fresh = [message for message in messages if message.offset >= source.position]
+        position = self._gathering.end(tp) or source.position
+        fresh = messages
+        if messages[0].offset < position:
+            fresh = [message for message in messages if message.offset >= position]
         if self._settings.kafka.contiguous:
-            fresh = await self._without_holes(tp, source, fresh)
-        if not fresh:
+            fresh = await self._holes.prefix(tp, position, fresh)
+        if not fresh or self.sources.get(tp) is not source:
             return
         self._arrived_s = fresh[-1].timestamp / 1000.0
-        now_ns = time.time_ns()
-        decoded = self._decoders[tp.topic].decode(
-            [SourceMessage(m.value, m.offset, min(m.timestamp * 1_000_000, now_ns)) for m in fresh]
-        )
-        self._name_unknown(decoded.unknown)
-        source.add(decoded, fresh[-1].offset + 1)
+        if self._gathering.add(tp, fresh):
+            self._decode(tp, source)
 
-    async def _without_holes(self, tp: TP, source: Intake, messages: list[Any]) -> list[Any]:
-        """Return the prefix without a hole, and read again from the first hole."""
-        expected = source.position
-        if expected == 0 and messages:
-            expected = messages[0].offset
-        for index, message in enumerate(messages):
-            if message.offset == expected + index:
-                continue
-            tries = self._holes[tp] = self._holes.get(tp, 0) + 1
-            if tries > HOLE_TRIES:
-                log.error("offsets are missing", source=source.key, before=message.offset)
-                source.count(self._default_service(tp), time.time_ns(), ledger.HOLE)
-                break
-            await self._consumer().seek(tp, expected + index)
-            return messages[:index]
-        self._holes.pop(tp, None)
-        return messages
+    def _decode(self, tp: TP, source: Intake) -> None:
+        """Decode what waits."""
+        end = self._gathering.end(tp)
+        if end is not None:
+            batch = self._gathering.take(tp, time.time_ns())
+            decoded = self._decoders[tp.topic].decode(batch)
+            self._name_unknown(decoded.unknown)
+            source.add(decoded, end)
 
     async def flush(self) -> None:
         """Publish and commit the open segments of all sources."""
         async with self._flushing:
             self._flushed_at = time.monotonic()
+            for tp, source in self.sources.items():
+                self._decode(tp, source)
             cut = {
                 tp: (source, source.cut())
                 for tp, source in self.sources.items()
@@ -189,6 +194,13 @@ class Ingest:
             if cut:
                 await self._commit(cut)
 
+    async def finish(self) -> Mapping[int, int]:
+        """Flush, and prove all of it; return the last offset sent to each panes partition."""
+        await self.flush()
+        await self._mark(list(self.sources))
+        await self._outbox.drain()
+        return self._outbox.reached
+
     async def _send(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
         for tp, (source, pending) in cut.items():
             for service in sorted(pending.services):
@@ -199,7 +211,7 @@ class Ingest:
 
     async def _send_service(self, source: Intake, pending: Pending, service: str) -> None:
         summary = self._summarise(pending, service)
-        bodies = [wire.encode(part) for part in split_bytes(summary, MAX_BODY)]
+        bodies = encode_parts(summary, MAX_BODY)
         for part, body in enumerate(bodies):
             message = protocol.Segment(
                 source=source.key,
@@ -280,8 +292,16 @@ class Ingest:
             )
         self._unknown |= names
 
+    async def _seek_back(self, tp: TP, offset: int) -> None:
+        await self._consumer().seek(tp, offset)
+
+    def _accept_hole(self, tp: TP, before: int) -> None:
+        source = self.sources[tp]
+        log.error("offsets are missing", source=source.key, before=before)
+        source.count(self._default_service(tp), time.time_ns(), ledger.HOLE)
+
     def _default_service(self, tp: TP) -> str:
         for entry in self._settings.kafka.requests:
             if entry.topic == tp.topic and entry.service:
                 return entry.service
-        return "(unknown)"
+        return NO_SERVICE

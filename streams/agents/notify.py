@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import orjson
 import structlog
 
 from tailbudget.schemas.connections import ChatChannel
-from tailbudget.schemas.errors import ChatError
+from tailbudget.schemas.errors import ChatError, WireError
 from tailbudget.schemas.messages import ChatMessage
 from tailbudget.schemas.rows import AlertRow
 from tailbudget.sinks.chat import Chat
@@ -32,7 +32,7 @@ GIVE_UP_S: Final = 900.0
 """A message that a channel did not take for so long is given up, counted and logged."""
 
 FIRST_WAIT_S: Final = 0.5
-LONGEST_WAIT_S: Final = 30.0
+LONGEST_WAIT_S: Final = 10.0
 
 
 class Notify:
@@ -41,6 +41,7 @@ class Notify:
     Attributes:
         delivered: messages that a channel took.
         undelivered: messages that a channel refused, or did not take in time.
+        foreign: messages of the alerts topic that are no alert of ours.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Notify:
     ) -> None:
         self.delivered = 0
         self.undelivered = 0
+        self.foreign = 0
         self._channels = channels
         self._store = store
         self._consumer = consumer
@@ -60,9 +62,20 @@ class Notify:
         """Consume polls until the app stops."""
         async for event in stream.noack().events():
             for message in event.value:
-                await self._tell(orjson.loads(message.value))
+                payload = self._payload(message)
+                if payload is not None:
+                    await self._tell(payload)
                 self._consumer().advance(event.message.tp, message.offset + 1)
             event.ack()
+
+    def _payload(self, message: Any) -> Mapping[str, Any] | None:
+        try:
+            return alert_payload(message.value)
+        except WireError as error:
+            self.foreign += 1
+            at = f"{message.topic}, partition {message.partition}, offset {message.offset}"
+            log.warning("foreign message", at=at, error=error.message, remedy=error.remedy)
+            return None
 
     async def _tell(self, payload: Mapping[str, Any]) -> None:
         key = (str(payload["alert_id"]), str(payload["state"]))
@@ -96,6 +109,23 @@ class Notify:
             else:
                 self.delivered += 1
                 return
+
+
+def alert_payload(value: bytes | None) -> Mapping[str, Any]:
+    """Return the alert in a message of the alerts topic.
+
+    Raises:
+        WireError: it is no alert, or lacks something that every alert has.
+    """
+    try:
+        payload = orjson.loads(value or b"")
+        _row(payload)
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise WireError(
+            f"not an alert of tailbudget's: {error!r}",
+            remedy="let nothing but tailbudget's workers write to the alerts topic",
+        ) from error
+    return cast(Mapping[str, Any], payload)
 
 
 def _row(payload: Mapping[str, Any]) -> AlertRow:

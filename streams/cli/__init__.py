@@ -25,6 +25,12 @@ def main() -> None:
         if error.remedy:
             print(f"remedy: {error.remedy}", file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_status)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("tailbudget"):
+            raise
+        print(f"error: the Python package {error.name} is missing", file=sys.stderr)  # noqa: T201
+        print("remedy: pip install --force-reinstall tailbudget", file=sys.stderr)  # noqa: T201
+        sys.exit(1)
     except BrokenPipeError:
         # The reader of our output has gone, as `head` does; there is nobody left to tell.
         sys.stderr.close()

@@ -21,7 +21,13 @@ from types import MappingProxyType
 from typing import Final
 
 from tailbudget.streams.sources.aiperf import AiperfDecoder
-from tailbudget.streams.sources.base import Decoder, Rules, ServiceRules, SourceMessage
+from tailbudget.streams.sources.base import (
+    Decoder,
+    Rules,
+    ServiceRules,
+    SourceBatch,
+    SourceMessage,
+)
 from tailbudget.streams.sources.native import NativeDecoder
 
 FORMATS: Final[Mapping[str, Callable[[Rules], Decoder]]] = MappingProxyType(
@@ -39,4 +45,4 @@ def decoder(name: str, rules: Rules) -> Decoder:
     return FORMATS[name](rules)
 
 
-__all__ = ["FORMATS", "Decoder", "Rules", "ServiceRules", "SourceMessage", "decoder"]
+__all__ = ["FORMATS", "Decoder", "Rules", "ServiceRules", "SourceBatch", "SourceMessage", "decoder"]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from operator import attrgetter
+from typing import Final, Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tailbudget.schemas.records import Decoded
 
@@ -25,6 +29,47 @@ class SourceMessage:
     value: bytes | None
     offset: int
     arrival_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceBatch(Sequence[SourceMessage]):
+    """Messages as columns: what a poll brings, without an object a message.
+
+    Attributes:
+        values: [n] values of the messages.
+        offset: [n] their offsets.
+        arrival_ns: [n] when they arrived.
+    """
+
+    values: list[bytes | None]
+    offset: NDArray[np.int64]
+    arrival_ns: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, messages: Sequence[SourceMessage]) -> SourceBatch:
+        """Return messages as columns; what is so already is returned as it is."""
+        if isinstance(messages, cls):
+            return messages
+        size = len(messages)
+        return cls(
+            [message.value for message in messages],
+            np.fromiter(map(attrgetter("offset"), messages), np.int64, size),
+            np.fromiter(map(attrgetter("arrival_ns"), messages), np.int64, size),
+        )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> SourceMessage: ...
+    @overload
+    def __getitem__(self, index: slice) -> SourceBatch: ...
+    def __getitem__(self, index: int | slice) -> SourceMessage | SourceBatch:
+        if isinstance(index, slice):
+            return SourceBatch(self.values[index], self.offset[index], self.arrival_ns[index])
+        return SourceMessage(
+            self.values[index], int(self.offset[index]), int(self.arrival_ns[index])
+        )
 
 
 @dataclass(frozen=True, slots=True)

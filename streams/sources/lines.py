@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Final, TypeGuard
 
 import numpy as np
@@ -12,13 +11,11 @@ from numpy.typing import NDArray
 
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Rejected
-from tailbudget.streams.sources.base import SourceMessage
+from tailbudget.streams.sources.base import SourceBatch, SourceMessage
 from tailbudget.streams.sources.repair import read
 
 _BLANK: Final = b" \t\r\n"
 _RAW_BYTES: Final = 1024
-_OFFSET: Final = attrgetter("offset")
-_ARRIVAL: Final = attrgetter("arrival_ns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +54,8 @@ class Lines:
 
 def split(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
     """Return the records of `messages`; not yet exact where all seem to be one record each."""
-    values = [message.value for message in messages]
-    offset = np.fromiter(map(_OFFSET, messages), np.int64, len(messages))
-    arrival = np.fromiter(map(_ARRIVAL, messages), np.int64, len(messages))
+    batch = SourceBatch.of(messages)
+    values, offset, arrival = batch.values, batch.offset, batch.arrival_ns
     if _seem_single(values) and max(map(len, values), default=0) <= max_record_bytes:
         return Lines(values, values, offset, arrival, b"\n".join(values), exact=False)
     return _split_each(values, offset, arrival, max_record_bytes)
@@ -94,13 +90,13 @@ def _split_each(
         records = _records(value or b"")
         if not records:
             tombstones.append(int(arrival[index]))
-        for record in records:
-            if len(record) > max_record_bytes:
-                dead = _oversize(record, int(offset[index]), max_record_bytes)
-                rejected.append((int(arrival[index]), dead))
-            else:
-                lines.append(record)
-                source.append(index)
+        if len(value or b"") > max_record_bytes and max(map(len, records)) > max_record_bytes:
+            dead = [record for record in records if len(record) > max_record_bytes]
+            place = int(offset[index])
+            rejected += [(int(arrival[index]), _oversize(d, place, max_record_bytes)) for d in dead]
+            records = [record for record in records if len(record) <= max_record_bytes]
+        lines += records
+        source += [index] * len(records)
     rows = np.array(source, dtype=np.int64)
     return Lines(
         lines,
@@ -114,7 +110,9 @@ def _split_each(
 
 
 def _records(value: bytes) -> list[bytes]:
-    records = [line for line in value.split(b"\n") if line.strip(_BLANK)]
+    records = value.split(b"\n")
+    if not all(records) or any(map(bytes.isspace, records)):
+        records = [line for line in records if line.strip(_BLANK)]
     if len(records) > 1 and not records[0].rstrip(_BLANK).endswith(b"}") and _is_object(value):
         return [value.replace(b"\n", b" ")]  # one object, written over several lines
     return records

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailbudget.models.merge import merge
-from tailbudget.models.select import collapse, split_bytes, split_panes
-from tailbudget.schemas.wire import encode
+from tailbudget.models.select import collapse, encode_parts, split_panes
+from tailbudget.schemas.wire import decode, encode
 
 SEEDS = st.integers(0, 2**32)
 
@@ -74,8 +74,10 @@ def test_parts_merge_back_to_the_whole(trials: Any, seed: int, n: int, share: fl
     """Cut by bytes or by pane, the parts lose nothing and repeat nothing."""
     whole = trials.summary(trials.batch(seed, n))
     limit = max(int(len(encode(whole)) * share), 1)
-    parts = split_bytes(whole, limit)
-    assert all(len(encode(part)) <= limit or len(part.pane_ns) <= 1 for part in parts)
+    encoded = encode_parts(whole, limit)
+    parts = [decode(part) for part in encoded]
+    sizes = zip(map(len, encoded), parts, strict=True)
+    assert all(size <= limit or len(part.pane_ns) <= 1 for size, part in sizes)
     assert all(not part.ledger for part in parts[1:])
     trials.same(merge(parts, sample_size=4), whole, exact=True)
     panes = split_panes(whole)

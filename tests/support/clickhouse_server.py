@@ -21,6 +21,7 @@ from clickhouse_http import FAULTS, INSERTS, serving
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.streams.embedded import dies_with
 
+
 class ClickHouseServer:
     """A server on 127.0.0.1 for as long as the context lasts.
 
@@ -49,7 +50,7 @@ class ClickHouseServer:
             stdout=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
-            preexec_fn=dies_with(os.getpid()),
+            preexec_fn=dies_with(os.getpid()),  # noqa: PLW1509 (one system call, no locks)
         )
         assert self._process.stdout is not None
         told = self._process.stdout.readline()
@@ -96,7 +97,7 @@ class ClickHouseServer:
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}{path}", json.dumps(value).encode()
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
             return json.loads(answer.read())
 
 

@@ -141,9 +141,8 @@ class RunningWorker:
     def ledger(self, service: str) -> dict[str, int]:
         """Return the service's ledger over all panes."""
         rows = self.query(
-            "SELECT reason, sum(n) FROM (SELECT arrayJoin(ledger) AS entry, entry.1 AS reason,"
-            " entry.2 AS n FROM current_panes WHERE service = {service:String}"
-            " AND stage = '(pane)') GROUP BY reason",
+            "SELECT reason, sum(records) FROM ledger(window = 86400)"
+            " WHERE service = {service:String} GROUP BY reason",
             service=service,
         )
         return {str(reason): int(n) for reason, n in rows}

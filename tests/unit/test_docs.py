@@ -21,7 +21,7 @@ from tailbudget.schemas.setting_paths import locate
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.yaml_file import Key
-from tailbudget.streams import dedup, protocol, service_audit, topics, up, worker
+from tailbudget.streams import dedup, holes, protocol, service_audit, topics, up, worker
 from tailbudget.streams.agents import ingest, notify
 from tailbudget.streams.cli.app import app
 from tailbudget.streams.sources import lines
@@ -189,7 +189,7 @@ def test_the_page_names_what_up_decides() -> None:
     assert f"{slo.p50_ms:g}, {slo.p95_ms:g} and {slo.p99_ms:g} ms" in page
     assert f"after {up.FAULT_AFTER_S:g} s its stage" in page
     assert f"slower for {up.FAULT_FOR_S:g} s" in page
-    assert f"up to {ingest.HOLE_TRIES} times" in page
+    assert f"up to {holes.TRIES} times" in page
 
 
 NUMBERS = (
@@ -202,7 +202,7 @@ NUMBERS = (
     ("pane-summary.md", f"more than {ingest.MAX_BODY:,} bytes"),
     ("pane-summary.md", f"`{wire.MAGIC.decode()}` and a version byte ({wire.VERSION})"),
     ("pane-summary.md", f"`{protocol.MAGIC.decode()}` and a version byte ({protocol.VERSION})"),
-    ("record.md", f"{1 << dedup.SET_BITS:,} sets of {dedup.WAYS}"),
+    ("record.md", f"{dedup.Dedup(200_000).sets:,} sets of {dedup.WAYS}"),
     ("exactly-once.md", f"every {ingest.MARK_S:g} s"),
     ("exactly-once.md", f"first {lines._RAW_BYTES:,} bytes"),
     ("windows-and-alerts.md", f"above {snapshot.AT_RISK_SHARE:.0%}".replace("%", " %")),

@@ -8,15 +8,16 @@ import pytest
 from tailbudget.models.select import (
     collapse,
     empty,
+    encode_parts,
     fold_cohorts,
     select_panes,
-    split_bytes,
     split_panes,
 )
 from tailbudget.models.summarise import summarise
 from tailbudget.schemas.cohorts import OTHER
 from tailbudget.schemas.records import Columns
 from tailbudget.schemas.summary import Summary
+from tailbudget.schemas.wire import decode, encode
 
 PANE_NS = 10**10
 A, B, C = ((("route", name),) for name in "abc")
@@ -84,7 +85,7 @@ def test_a_pane_may_be_a_ledger_alone() -> None:
 
 def test_a_single_group_is_never_cut(summary: Summary) -> None:
     """However few bytes are allowed, each part has a group, in order."""
-    parts = split_bytes(summary, 1)
+    parts = [decode(part) for part in encode_parts(summary, 1)]
     assert [part.requests.tolist() for part in parts] == [[n] for n in summary.requests.tolist()]
     assert [bool(part.ledger) for part in parts] == [True] + [False] * (len(parts) - 1)
-    assert split_bytes(summary, 1 << 20) == [summary]
+    assert encode_parts(summary, 1 << 20) == [encode(summary)]

@@ -11,9 +11,7 @@ from tailbudget.schemas.errors import (
     ClickHouseError,
     ConfigError,
     StorageError,
-    TailbudgetError,
 )
-from tailbudget.sinks.clickhouse import retrying
 from tailbudget.sinks.clickhouse.errors import classify
 
 
@@ -92,50 +90,3 @@ def test_our_own_errors_pass_through() -> None:
 def test_a_long_message_is_cut() -> None:
     """A statement of a megabyte in the message does not fill the log."""
     assert len(str(classify(driver.DatabaseError("x" * 10_000, code=6)))) < 800
-
-
-def test_retrying_follows_the_schedule_and_returns() -> None:
-    """One try more than pauses; each failure is told with the pause that follows."""
-    outcomes: list[TailbudgetError | str] = [ClickHouseError("1"), ClickHouseError("2"), "done"]
-    slept: list[float] = []
-    told: list[tuple[str, float]] = []
-
-    def call() -> str:
-        outcome = outcomes.pop(0)
-        if isinstance(outcome, TailbudgetError):
-            raise outcome
-        return outcome
-
-    found = retrying(
-        call,
-        sleep=slept.append,
-        pauses_s=(0.5, 2.0, 8.0),
-        tell=lambda error, pause_s: told.append((error.message, pause_s)),
-    )
-    assert (found, slept, told) == ("done", [0.5, 2.0], [("1", 0.5), ("2", 2.0)])
-
-
-def test_retrying_gives_up_with_the_last_error() -> None:
-    """After the last pause the error is the caller's."""
-    slept: list[float] = []
-
-    def call() -> None:
-        raise ClickHouseError(f"try {len(slept)}")
-
-    with pytest.raises(ClickHouseError, match="try 2"):
-        retrying(call, sleep=slept.append, pauses_s=(1, 1))
-    assert slept == [1, 1]
-
-
-def test_final_errors_are_not_tried_again() -> None:
-    """A refused write is refused once."""
-    tries: list[int] = []
-    slept: list[float] = []
-
-    def call() -> None:
-        tries.append(1)
-        raise StorageError("no")
-
-    with pytest.raises(StorageError):
-        retrying(call, sleep=slept.append, pauses_s=(1, 1))
-    assert (tries, slept) == ([1], [])
