@@ -21,6 +21,8 @@ from tailbudget.schemas.verdicts import Percentile, Verdict
 from tailbudget.streams.audit_rows import audit_row
 
 SECOND_NS: Final = 1_000_000_000
+MINUTE_S: Final = 60
+MINUTE_NS: Final = MINUTE_S * SECOND_NS
 
 WINDOWS_S: Final = (60, 300, 3600)
 """Lengths of the rolling audits; a breach begins by the first."""
@@ -69,19 +71,35 @@ class ServiceAudit:
         """Length of the longest window."""
         return WINDOWS_S[-1] * SECOND_NS
 
-    def restore(self, summaries: Iterable[Summary], alerts: Sequence[AlertRow]) -> None:
-        """Start from what ClickHouse has: recent panes, and how each alert stood."""
+    def reach_ns(self, now_ns: int) -> int:
+        """Return from when on panes are in any window that is audited at `now_ns` or later."""
+        return self._reach_ns(now_ns, max(self._windows))
+
+    def fine_ns(self, now_ns: int) -> int:
+        """Return from when on panes are wanted one by one; of those before, minutes will do."""
+        by_pane = [s for s in self._windows if not self._by_minute(s)]
+        return self._reach_ns(now_ns, max(by_pane, default=0))
+
+    def restore(
+        self, summaries: Iterable[Summary], alerts: Sequence[AlertRow], *, fine_ns: int = 0
+    ) -> None:
+        """Start from what ClickHouse has: recent panes, and how each alert stood.
+
+        Args:
+            summaries: each of one pane, or of one minute where it starts before `fine_ns`.
+            alerts: the newest change of each alert.
+            fine_ns: where minutes end; a window that slides in shorter steps takes none of them.
+        """
         for summary in summaries:
-            self.add(summary)
+            minute = _start_ns(summary) < fine_ns
+            self._add(summary, [s for s in self._windows if not minute or self._by_minute(s)])
         for row in alerts:
             firing = row.state == "firing"
             self._breaches[row.alert] = BreachState(firing=firing, since_ns=row.at_ns)
 
     def add(self, delta: Summary) -> None:
         """Add records that count for good."""
-        light = bare(delta)
-        for window in self._windows.values():
-            window.add(light)
+        self._add(delta, self._windows)
 
     def judge(self, now_ns: int, held: Sequence[Summary]) -> list[dict[str, Any]]:
         """Return the alerts that begin or end now; `held` is newer data on top of what is added."""
@@ -113,6 +131,19 @@ class ServiceAudit:
         due = sorted(end for end in ends if since < end <= current_ns)[-MAX_CAUGHT_UP:]
         self._audited_ns = max(since, current_ns)
         return [self._audit(s, end, held) for end in due for s in WINDOWS_S]
+
+    def _add(self, summary: Summary, windows_s: Iterable[int]) -> None:
+        light = bare(summary)
+        for seconds in windows_s:
+            self._windows[seconds].add(light)
+
+    def _by_minute(self, window_s: int) -> bool:
+        return _step_s(window_s, self._pane_ns // SECOND_NS) == MINUTE_S
+
+    def _reach_ns(self, now_ns: int, window_s: int) -> int:
+        """Return where a window of the oldest audit begins that may yet be written."""
+        behind_ns = window_s * SECOND_NS + (MAX_CAUGHT_UP + 1) * self._pane_ns
+        return (now_ns - behind_ns) // MINUTE_NS * MINUTE_NS
 
     def _audit(self, seconds: int, end_ns: int, held: Sequence[Summary]) -> AuditRow:
         window = self._windows[seconds]
@@ -162,7 +193,13 @@ class ServiceAudit:
 
 def _step_s(window_s: int, pane_s: int) -> int:
     """Return the step in which a window slides: a long one in minutes, to keep less."""
-    return 60 if window_s >= 3600 else pane_s
+    return MINUTE_S if window_s >= 3600 else pane_s
+
+
+def _start_ns(summary: Summary) -> int:
+    """Return the start of the one pane that a summary holds; 0 where it holds nothing."""
+    starts = [*summary.pane_ns[:1].tolist(), *(start_ns for start_ns, _ in summary.ledger)]
+    return min(starts, default=0)
 
 
 def _judged(total: Summary, slo: SloTarget) -> dict[str, Percentile]:

@@ -8,7 +8,8 @@ from typing import Any, Self
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.rows import AlertRow, DeployRow, StoredPane
-from tailbudget.sinks.clickhouse import migrate, panes, query, records
+from tailbudget.schemas.summary import Summary
+from tailbudget.sinks.clickhouse import migrate, panes, query, records, totals
 from tailbudget.sinks.clickhouse.connect import connect, require_nearest_rank
 from tailbudget.sinks.clickhouse.connection import Connection
 
@@ -75,9 +76,12 @@ class ClickHouse:
         """Return those of the panes that exist, as they were written."""
         return panes.read_panes(self._writer, service, panes_ns)
 
-    def recent_panes(self, service: str, since_ns: int) -> list[StoredPane]:
-        """Return the panes that start at or after a time, oldest first."""
-        return panes.recent_panes(self._writer, service, since_ns)
+    def recent_totals(self, service: str, since_ns: int, fine_ns: int) -> list[Summary]:
+        """Return what windows need of the panes from a time on, oldest first.
+
+        Panes that start before `fine_ns` come added up to minutes.
+        """
+        return totals.recent_totals(self._writer, service, since_ns, fine_ns)
 
     def newest_pane(self, service: str) -> int | None:
         """Return the start of the newest pane; None when the service has none."""

@@ -26,7 +26,7 @@ _SELECT: Final = ", ".join(
 _SIZES: Final = """
 SELECT toUnixTimestamp(pane) AS start, count()
 FROM panes
-WHERE service = {service:String} AND pane %s
+WHERE service = {service:String} AND pane IN {panes:Array(UInt32)}
 GROUP BY start
 ORDER BY start
 """
@@ -79,18 +79,7 @@ def read_panes(
     if not panes_ns:
         return {}
     seconds = sorted({pane_ns // _SECOND_NS for pane_ns in panes_ns})
-    found = _read(connection, service, "IN {panes:Array(UInt32)}", {"panes": seconds})
-    return {pane.pane_ns: pane for pane in found}
-
-
-def recent_panes(connection: Connection, service: str, since_ns: int) -> list[StoredPane]:
-    """Return the panes of a service that start at or after a time, oldest first.
-
-    Raises:
-        ClickHouseError: it may work later.
-    """
-    since_s = max(-(-since_ns // _SECOND_NS), 0)
-    return list(_read(connection, service, ">= {since:UInt32}", {"since": since_s}))
+    return {pane.pane_ns: pane for pane in _read(connection, service, seconds)}
 
 
 def newest_pane(connection: Connection, service: str) -> int | None:
@@ -107,17 +96,13 @@ def newest_pane(connection: Connection, service: str) -> int | None:
     return int(newest_s) * _SECOND_NS if count else None
 
 
-def _read(
-    connection: Connection, service: str, condition: str, parameters: Mapping[str, Any]
-) -> Iterator[StoredPane]:
+def _read(connection: Connection, service: str, seconds: Sequence[int]) -> Iterator[StoredPane]:
     """Yield panes in order, asking for a bounded number of rows at once."""
     doing = f"reading panes of {service}"
-    wanted = {"service": service, **parameters}
-    sizes = connection.request(
-        doing, lambda client: client.query(_SIZES % condition, parameters=wanted)
-    )
-    for seconds in _spans(sizes.result_rows):
-        rows = partial(_rows, parameters={"service": service, "panes": seconds})
+    wanted = {"service": service, "panes": seconds}
+    sizes = connection.request(doing, lambda client: client.query(_SIZES, parameters=wanted))
+    for span in _spans(sizes.result_rows):
+        rows = partial(_rows, parameters={"service": service, "panes": span})
         yield from unpack(connection.request(doing, rows))
 
 

@@ -77,7 +77,7 @@ def _summary(rows: Cells, pane_ns: int, ledger: dict[tuple[int, str], int]) -> S
         covariates=rows.covariates,
         thresholds_ms=rows.thresholds_ms,
         pane_ns=np.full(groups, pane_ns, np.int64),
-        cohorts=tuple(_cohort(text) for text in rows.texts),
+        cohorts=tuple(cohort_of_text(text) for text in rows.texts),
         requests=signed(rows.of_total("requests")),
         failed=signed(rows.of_total("failed")),
         over=rows.counts("over").reshape(groups, len(rows.thresholds_ms)),
@@ -137,5 +137,6 @@ def _sample(rows: Cells) -> Sample:
 
 
 @lru_cache(maxsize=10_000)
-def _cohort(text: str) -> Cohort:
+def cohort_of_text(text: str) -> Cohort:
+    """Return the cohort of a text; panes repeat the same ones."""
     return cohort_parse(text)

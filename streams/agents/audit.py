@@ -29,6 +29,7 @@ from tailbudget.streams import protocol
 from tailbudget.streams.assembly import Assembly, Folded
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.pane_store import PaneStore
+from tailbudget.streams.restore import restore
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.service_audit import ServiceAudit
 
@@ -233,14 +234,14 @@ class Audit:
     async def _touch(self, message: protocol.Segment, partition: _Partition) -> None:
         service = self._services.get(message.service)
         if service is None:
-            service = await self._open(message.service, partition)
+            service = await self._open(message.service, partition, message.watermark_ns)
             self._services[message.service] = service
         service.sources.add(message.source)
         service.seen = time.monotonic()
         self._due[message.service] = None
 
-    async def _open(self, name: str, partition: _Partition) -> _Service:
-        """Read back what judging needs of a service that is new to this worker.
+    async def _open(self, name: str, partition: _Partition, event_ns: int) -> _Service:
+        """Return a service that is new to this worker, with what judging needs read back.
 
         Raises:
             _RevokedError: the partition is no longer ours.
@@ -252,12 +253,7 @@ class Audit:
         slo = self._settings.service(name).slo
         audit = ServiceAudit(name, slo, pane_s=pane_s, link=link if web.enabled else "")
         if known is not None:
-            since_ns = known - audit.longest_ns
-            panes = await retrying(
-                lambda: asyncio.to_thread(self._store.recent_panes, name, since_ns)
-            )
-            alerts = await retrying(lambda: asyncio.to_thread(self._store.last_alerts, name))
-            audit.restore([pane.summary for pane in panes], alerts)
+            await restore(audit, self._store, newest_ns=known, event_ns=event_ns)
         self._require(partition)
         number = partition.tp.partition
         return _Service(number, PaneStore(name, pane_s=pane_s, known_ns=known), audit)
@@ -269,7 +265,9 @@ class Audit:
     async def _fold(self, partition: _Partition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
         if service is None:
-            service = await self._open(name, partition)
+            watermarks = partition.assembly.watermarks()
+            event_ns = min(watermarks[one.source] for one in folded)
+            service = await self._open(name, partition, event_ns)
             self._services[name] = service
             service.sources |= {one.source for one in folded}
         if missing := service.panes.missing(folded):

@@ -112,17 +112,6 @@ def test_services_do_not_mix(clickhouse: ClickHouse) -> None:
     assert_same(chat[0], clickhouse.read_panes("chat", [T0_NS, T0_NS + PANE_NS])[T0_NS])
 
 
-def test_recent_panes_come_in_order_from_a_time_on(clickhouse: ClickHouse) -> None:
-    """A pane that starts at the time belongs to the answer; one that starts before does not."""
-    panes = stored_panes(random_columns(10, 600, span_s=60))
-    clickhouse.write_panes(panes[::-1])
-    found = clickhouse.recent_panes("chat", T0_NS + 2 * PANE_NS)
-    assert [pane.pane_ns for pane in found] == [pane.pane_ns for pane in panes[2:]]
-    assert len(clickhouse.recent_panes("chat", T0_NS + 2 * PANE_NS + 1)) == len(panes) - 3
-    for wanted, pane in zip(panes[2:], found, strict=True):
-        assert_same(wanted, pane)
-
-
 def test_panes_over_many_months_make_few_inserts_of_few_parts(clickhouse: ClickHouse) -> None:
     """2,000 panes over 120 days are one insert a bounded number of rows and months."""
     template = stored_panes(random_columns(11, 1, span_s=10))[0]
