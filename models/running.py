@@ -54,7 +54,7 @@ class RunningSums:
     def grow(self, rows: int) -> None:
         """Make room for this many rows."""
         if rows > len(self._table):
-            wanted = np.zeros((max(rows, 2 * len(self._table)), self._width), np.int64)
+            wanted = np.zeros((max(rows, len(self._table) * 5 // 4), self._width), np.int64)
             wanted[: len(self._table)] = self._table
             self._table = wanted
 

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from tailbudget.models.merge import merge
 from tailbudget.models.select import split_panes
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.summary import Summary
 from tailbudget.streams.assembly import Folded
+
+MOST_PENDING: Final = 12
+"""Summaries of a pane that wait to be merged: each has the full width of its groups' moments,
+however few records it is of."""
 
 
 @dataclass(slots=True)
@@ -75,6 +80,8 @@ class PaneStore:
                 if folded.end <= pane.frontier.get(folded.source, -1):
                     continue
                 pane.pending.append(part)
+                if len(pane.pending) >= MOST_PENDING:
+                    pane.settle()
                 pane.oldest = (
                     folded.offset if pane.oldest is None else min(folded.offset, pane.oldest)
                 )
@@ -91,7 +98,7 @@ class PaneStore:
         """
         rows = []
         for pane_ns, pane in sorted(self._panes.items()):
-            if not pane.pending and pane.writing is None:
+            if pane.oldest is None and pane.writing is None:
                 continue
             summary = pane.settle()
             pane.version = max(version, pane.version + 1)
@@ -120,7 +127,7 @@ class PaneStore:
     def evict(self, before_ns: int) -> None:
         """Forget durable panes that start before `before_ns`; they are read back when needed."""
         for pane_ns, pane in list(self._panes.items()):
-            if pane_ns < before_ns and not pane.pending and pane.writing is None:
+            if pane_ns < before_ns and pane.oldest is None and pane.writing is None:
                 del self._panes[pane_ns]
                 self.known_ns = max(pane_ns, self.known_ns or pane_ns)
 

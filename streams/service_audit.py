@@ -10,6 +10,7 @@ from tailbudget.models.audit import audit
 from tailbudget.models.breach import BreachState, Transition, step
 from tailbudget.models.merge import merge
 from tailbudget.models.reduce import bare, flatten
+from tailbudget.models.select import collapse
 from tailbudget.models.snapshot import snapshot
 from tailbudget.models.tail import slow_fast
 from tailbudget.models.window import Window
@@ -30,6 +31,9 @@ WINDOWS_S: Final = (60, 300, 3600)
 MAX_CAUGHT_UP: Final = 6
 """Rolling audits of each window that one step writes when event time has jumped over many panes;
 SQL over the panes has the others."""
+
+MOST_WAITING: Final = 8
+"""Deltas that wait for the next rolling audit before they are merged into one."""
 
 FOREVER_NS: Final = 2**62
 
@@ -57,12 +61,16 @@ class ServiceAudit:
         self._slo = slo
         self._pane_ns = pane_s * SECOND_NS
         self._link = link
-        reset_s = -(-RESET_S // pane_s) * pane_s
-        self._windows = {
-            s: Window(s * SECOND_NS, _step_s(s, pane_s) * SECOND_NS)
-            for s in sorted({reset_s, *WINDOWS_S})
+        self._reset_s = -(-RESET_S // pane_s) * pane_s
+        # What alerts need at once has no cohorts; what audits need can wait for the end of a pane.
+        self._live = {
+            s: Window(s * SECOND_NS, self._pane_ns) for s in (WINDOWS_S[0], self._reset_s)
         }
-        self._reset_s = reset_s
+        self._windows = {
+            s: Window(s * SECOND_NS, _step_s(s, pane_s) * SECOND_NS) for s in WINDOWS_S
+        }
+        self._waiting: list[Summary] = []
+        self._held: dict[int, tuple[Summary, Summary]] = {}
         self._breaches: dict[str, BreachState] = {}
         self._audited_ns: int | None = None
 
@@ -91,23 +99,33 @@ class ServiceAudit:
             fine_ns: where minutes end; a window that slides in shorter steps takes none of them.
         """
         for summary in summaries:
+            light = bare(summary)
             minute = _start_ns(summary) < fine_ns
-            self._add(summary, [s for s in self._windows if not minute or self._by_minute(s)])
+            for seconds, window in self._windows.items():
+                if not minute or self._by_minute(seconds):
+                    window.add(light)
+            if not minute:
+                self._add_live(collapse(light))
         for row in alerts:
             firing = row.state == "firing"
             self._breaches[row.alert] = BreachState(firing=firing, since_ns=row.at_ns)
 
     def add(self, delta: Summary) -> None:
         """Add records that count for good."""
-        self._add(delta, self._windows)
+        light = bare(delta)
+        self._add_live(collapse(light))
+        self._waiting.append(light)
+        if len(self._waiting) >= MOST_WAITING:
+            self._waiting = [merge(self._waiting)]
 
     def judge(self, now_ns: int, held: Sequence[Summary]) -> list[dict[str, Any]]:
         """Return the alerts that begin or end now; `held` is newer data on top of what is added."""
         if self._slo is None:
             return []
-        total = self._now(WINDOWS_S[0], now_ns, held)
+        newest = self._light(held)
+        total = self._now(WINDOWS_S[0], now_ns, newest)
         rows = _judged(total, self._slo)
-        recent = _judged(self._now(self._reset_s, now_ns, held), self._slo)
+        recent = _judged(self._now(self._reset_s, now_ns, newest), self._slo)
         alerts = []
         for name, row in rows.items():
             state = self._breaches.get(name, BreachState())
@@ -124,18 +142,39 @@ class ServiceAudit:
     def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
         """Return the audits of all windows for each pane that event time has left since."""
         panes = {int(at) for one in held for at in one.pane_ns.tolist()}
-        panes |= set(self._windows[WINDOWS_S[0]].panes)
+        panes |= set(self._live[WINDOWS_S[0]].panes)
         current_ns = now_ns - now_ns % self._pane_ns
         since = min(panes, default=current_ns) if self._audited_ns is None else self._audited_ns
         ends = {at + self._pane_ns for at in panes} | {current_ns}
         due = sorted(end for end in ends if since < end <= current_ns)[-MAX_CAUGHT_UP:]
         self._audited_ns = max(since, current_ns)
-        return [self._audit(s, end, held) for end in due for s in WINDOWS_S]
+        if not due:
+            return []
+        self._catch_up()
+        newest = self._light(held)
+        return [self._audit(s, end, newest) for end in due for s in WINDOWS_S]
 
-    def _add(self, summary: Summary, windows_s: Iterable[int]) -> None:
-        light = bare(summary)
-        for seconds in windows_s:
-            self._windows[seconds].add(light)
+    def _add_live(self, collapsed: Summary) -> None:
+        for window in self._live.values():
+            window.add(collapsed)
+
+    def _catch_up(self) -> None:
+        """Add to the audits' windows what waits for them."""
+        if self._waiting:
+            delta = merge(self._waiting)
+            self._waiting = []
+            for window in self._windows.values():
+                window.add(delta)
+
+    def _light(self, held: Sequence[Summary]) -> list[Summary]:
+        """Return the held summaries without cohorts; each is reduced once while it is held."""
+        known, self._held = self._held, {}
+        for one in held:
+            kept = known.get(id(one))
+            if kept is None or kept[0] is not one:
+                kept = (one, collapse(bare(one)))
+            self._held[id(one)] = kept
+        return [light for _, light in self._held.values()]
 
     def _by_minute(self, window_s: int) -> bool:
         return _step_s(window_s, self._pane_ns // SECOND_NS) == MINUTE_S
@@ -145,25 +184,25 @@ class ServiceAudit:
         behind_ns = window_s * SECOND_NS + (MAX_CAUGHT_UP + 1) * self._pane_ns
         return (now_ns - behind_ns) // MINUTE_NS * MINUTE_NS
 
-    def _audit(self, seconds: int, end_ns: int, held: Sequence[Summary]) -> AuditRow:
+    def _audit(self, seconds: int, end_ns: int, newest: Sequence[Summary]) -> AuditRow:
         window = self._windows[seconds]
         window.advance(end_ns - 1)
         with window.until(end_ns):
-            total = self._total(window, end_ns, held)
+            total = self._total(window, end_ns, newest)
             cohorts = window.cohorts()
         start_ns = end_ns - seconds * SECOND_NS
         found = audit(total, cohorts, slo=self._slo, start_ns=start_ns, end_ns=end_ns)
         return audit_row(found, window_s=seconds, end_ns=end_ns)
 
-    def _now(self, seconds: int, now_ns: int, held: Sequence[Summary]) -> Summary:
+    def _now(self, seconds: int, now_ns: int, newest: Sequence[Summary]) -> Summary:
         """Return the totals of a window that ends now, whatever is ahead of event time included."""
-        window = self._windows[seconds]
+        window = self._live[seconds]
         window.advance(now_ns)
-        return self._total(window, FOREVER_NS, held)
+        return self._total(window, FOREVER_NS, newest)
 
-    def _total(self, window: Window, end_ns: int, held: Sequence[Summary]) -> Summary:
+    def _total(self, window: Window, end_ns: int, newest: Sequence[Summary]) -> Summary:
         total = replace(window.total(), service=self.service)
-        return merge([total, *(flatten(bare(one), window.start_ns, end_ns) for one in held)])
+        return merge([total, *(flatten(one, window.start_ns, end_ns) for one in newest)])
 
     def _alert(self, change: Transition, total: Summary, seconds: int) -> dict[str, Any]:
         table = slow_fast(total)

@@ -38,7 +38,7 @@ log = structlog.get_logger()
 JUDGE_SHARE: Final = 0.02
 """Seconds that one round of judging may take; services that remain are judged in the next."""
 
-KEEP_S: Final = 60
+KEEP_S: Final = 10
 """How long a closed and durable pane stays in memory for late records."""
 
 FORGET_S: Final = 7200.0
