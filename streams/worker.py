@@ -32,6 +32,7 @@ from tailbudget.streams.incarnations import incarnations
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rules import rules
 from tailbudget.streams.sources import decoder
+from tailbudget.streams.stalls import StallGuard
 from tailbudget.streams.topics import ensure_topics
 
 log = structlog.get_logger()
@@ -42,6 +43,9 @@ JUDGE_S: Final = 0.05
 GARBAGE_AFTER: Final = 50_000
 """Objects made, less those freed, before Python looks for cycles; a poll makes thousands, none of
 them in a cycle, and looking at its default of 700 takes a tenth of the time."""
+
+UNSTALL_S: Final = 1.0
+"""Interval of looking for partitions that the embedded broker no longer delivers."""
 
 STOP_S: Final = 20.0
 """Seconds that an orderly end may take before the worker ends as it is; nothing is lost then."""
@@ -83,6 +87,7 @@ class Worker:
         )
         self._notify = Notify(channels, store, self._consumer)
         self._deploys = Deploys(store, self._consumer)
+        self._stalls = StallGuard(self._seek)
         self._tasks: list[asyncio.Task[None]] = []
         self._running = False
         self._stopping = asyncio.Event()
@@ -100,11 +105,13 @@ class Worker:
             await self.http.start()
         await self.app.start()
         self._running = True
-        every = (
+        every = [
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.flush_s, self._audit.flush),
-        )
+        ]
+        if self.settings.kafka.contiguous:
+            every.append((UNSTALL_S, self._unstall))
         self._tasks = [self._spawn(self._repeat(s, call)) for s, call in every]
         log.info("worker started", group=self.settings.kafka.group)
 
@@ -232,6 +239,12 @@ class Worker:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         return not unfinished
+
+    async def _unstall(self) -> None:
+        await self._stalls.look(self._audit.standings(self._ingest.reached))
+
+    async def _seek(self, tp: TP, offset: int) -> None:
+        await self.app.consumer.seek(tp, offset)
 
     async def _repeat(self, every_s: float, call: Callable[[], Awaitable[None]]) -> None:
         while not self._stopping.is_set():

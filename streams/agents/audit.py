@@ -32,6 +32,7 @@ from tailbudget.streams.pane_store import PaneStore
 from tailbudget.streams.restore import restore
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.service_audit import ServiceAudit
+from tailbudget.streams.stalls import Standing
 
 log = structlog.get_logger()
 
@@ -176,6 +177,14 @@ class Audit:
             self._written.set()
             self._advance()
             self._forget()
+
+    def standings(self, ends: Mapping[int, int]) -> list[Standing]:
+        """Return where each partition is read that was read from, given the last offsets known."""
+        return [
+            Standing(partition.tp, partition.next_offset, ends.get(number, -1) + 1)
+            for number, partition in self._partitions.items()
+            if partition.next_offset
+        ]
 
     async def reach(self, offsets: Mapping[int, int]) -> None:
         """Wait until what is ours of the panes topic is taken up to these offsets."""

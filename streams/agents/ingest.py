@@ -199,6 +199,11 @@ class Ingest:
         await self.flush()
         await self._mark(list(self.sources))
         await self._outbox.drain()
+        return self.reached
+
+    @property
+    def reached(self) -> Mapping[int, int]:
+        """The last offset that we sent to each panes partition."""
         return self._outbox.reached
 
     async def _send(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
