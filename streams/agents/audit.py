@@ -12,26 +12,22 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import quote
 
 import orjson
 import structlog
 from faust.types import TP
 
 from tailbudget.schemas.audit_rows import AuditRow
-from tailbudget.schemas.errors import ReleaseError, WireError
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
-from tailbudget.streams.assembly import Assembly, Folded
+from tailbudget.streams.assembly import Folded
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.pane_store import PaneStore
-from tailbudget.streams.restore import restore
+from tailbudget.streams.owned_partition import OwnedPartition
+from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.retrying import retrying
-from tailbudget.streams.service_audit import ServiceAudit
 from tailbudget.streams.stalls import Standing
 
 log = structlog.get_logger()
@@ -50,23 +46,6 @@ GONE_S: Final = 600.0
 """A source that no worker marked for so long no longer holds commits back."""
 
 
-@dataclass(slots=True)
-class _Service:
-    partition: int
-    panes: PaneStore
-    audit: ServiceAudit
-    sources: set[str] = field(default_factory=set)
-    seen: float = 0.0
-
-
-@dataclass(slots=True)
-class _Partition:
-    tp: TP
-    assembly: Assembly = field(default_factory=Assembly)
-    next_offset: int = 0
-    unfolded: list[Folded] = field(default_factory=list)
-
-
 class _RevokedError(Exception):
     """The partition went to another worker while we waited: what we were at is theirs."""
 
@@ -77,7 +56,6 @@ class Audit:
     Attributes:
         pending_bytes: summaries and audits that are not yet durable.
         written: panes written to ClickHouse.
-        foreign: messages of the panes topic that are not ours.
     """
 
     def __init__(
@@ -91,14 +69,13 @@ class Audit:
     ) -> None:
         self.pending_bytes = 0
         self.written = 0
-        self.foreign = 0
         self._settings = settings
         self._store = store
         self._consumer = consumer
         self._outbox = outbox
         self._incarnation = incarnation
-        self._partitions: dict[int, _Partition] = {}
-        self._services: dict[str, _Service] = {}
+        self._partitions: dict[int, OwnedPartition] = {}
+        self._services: dict[str, OwnedService] = {}
         self._due: dict[str, None] = {}
         self._arrived: dict[str, float] = {}
         self._rolling: list[AuditRow] = []
@@ -127,7 +104,7 @@ class Audit:
 
     def assign(self, partitions: Iterable[TP]) -> None:
         """Start these partitions of the panes topic at their committed offsets."""
-        self._partitions = {tp.partition: _Partition(tp) for tp in partitions}
+        self._partitions = {tp.partition: OwnedPartition(tp) for tp in partitions}
         self._ready.set()
 
     def revoke(self) -> None:
@@ -202,82 +179,56 @@ class Audit:
             "taken": {number: p.next_offset for number, p in sorted(self._partitions.items())},
             "pending_bytes": self.pending_bytes,
             "panes_written": self.written,
-            "foreign": self.foreign,
+            "foreign": sum(p.foreign for p in self._partitions.values()),
             "segments_dropped": sum(p.assembly.dropped for p in self._partitions.values()),
             "segments_ignored": sum(p.assembly.ignored for p in self._partitions.values()),
         }
 
-    async def _take(self, partition: _Partition, messages: list[Any]) -> None:
+    async def _take(self, partition: OwnedPartition, messages: list[Any]) -> None:
         for raw in messages:
             if raw.offset < partition.next_offset:
                 continue
-            message = self._receive(partition, raw)
+            message = partition.receive(raw)
             if message is not None:
                 self._arrived[message.source] = time.monotonic()
             if isinstance(message, protocol.Segment):
                 self.pending_bytes += len(message.body)
                 await self._touch(message, partition)
             partition.next_offset = raw.offset + 1
-        for service, segments in _by_service(partition.unfolded).items():
+        for service, segments in partition.by_service().items():
             await self._fold(partition, service, segments)
         partition.unfolded.clear()
 
-    def _receive(self, partition: _Partition, raw: Any) -> protocol.Segment | protocol.Mark | None:
-        """Return the message, and note what it proves; None when it is not ours.
-
-        Raises:
-            ReleaseError: another release wrote it; skipping it would lose records.
-        """
-        place = f"{partition.tp.topic}, partition {partition.tp.partition}, offset {raw.offset}"
-        try:
-            message = protocol.decode(raw.value)
-            partition.unfolded += partition.assembly.receive(raw.offset, message)
-        except ReleaseError as error:
-            raise ReleaseError(f"{place}: {error.message}", remedy=error.remedy) from error
-        except WireError as error:
-            self.foreign += 1
-            log.warning("foreign message", at=place, error=error.message, remedy=error.remedy)
-            return None
-        return message
-
-    async def _touch(self, message: protocol.Segment, partition: _Partition) -> None:
+    async def _touch(self, message: protocol.Segment, partition: OwnedPartition) -> None:
         service = self._services.get(message.service)
         if service is None:
             service = await self._open(message.service, partition, message.watermark_ns)
-            self._services[message.service] = service
         service.sources.add(message.source)
         service.seen = time.monotonic()
         self._due[message.service] = None
 
-    async def _open(self, name: str, partition: _Partition, event_ns: int) -> _Service:
-        """Return a service that is new to this worker, with what judging needs read back.
+    async def _open(self, name: str, partition: OwnedPartition, event_ns: int) -> OwnedService:
+        """Return a service that is new to this worker.
 
         Raises:
             _RevokedError: the partition is no longer ours.
         """
-        pane_s = self._settings.stream.pane_s
-        known = await retrying(lambda: asyncio.to_thread(self._store.newest_pane, name))
-        web = self._settings.web
-        link = f"http://{web.host}:{web.port}/services/{quote(name, safe='')}"
-        slo = self._settings.service(name).slo
-        audit = ServiceAudit(name, slo, pane_s=pane_s, link=link if web.enabled else "")
-        if known is not None:
-            await restore(audit, self._store, newest_ns=known, event_ns=event_ns)
-        self._require(partition)
         number = partition.tp.partition
-        return _Service(number, PaneStore(name, pane_s=pane_s, known_ns=known), audit)
+        service = await open_service(name, number, self._settings, self._store, event_ns=event_ns)
+        self._require(partition)
+        self._services[name] = service
+        return service
 
-    def _require(self, partition: _Partition) -> None:
+    def _require(self, partition: OwnedPartition) -> None:
         if self._partitions.get(partition.tp.partition) is not partition:
             raise _RevokedError
 
-    async def _fold(self, partition: _Partition, name: str, folded: list[Folded]) -> None:
+    async def _fold(self, partition: OwnedPartition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
         if service is None:
             watermarks = partition.assembly.watermarks()
             event_ns = min(watermarks[one.source] for one in folded)
             service = await self._open(name, partition, event_ns)
-            self._services[name] = service
             service.sources |= {one.source for one in folded}
         if missing := service.panes.missing(folded):
             stored = await retrying(
@@ -296,7 +247,7 @@ class Audit:
         if audits:
             await retrying(lambda: asyncio.to_thread(self._store.write_audits, audits))
 
-    def _version(self, service: _Service) -> int:
+    def _version(self, service: OwnedService) -> int:
         """Return a row version that grows with the panes topic, over its re-creations too."""
         return (self._incarnation << 40) | self._partitions[service.partition].next_offset
 
@@ -322,19 +273,10 @@ class Audit:
                 del self._services[name]
                 self._due.pop(name, None)
 
-    def _now_ns(self, service: _Service) -> int:
-        """Return event time: the least watermark of the service's sources that are not idle."""
+    def _now_ns(self, service: OwnedService) -> int:
         watermarks = self._partitions[service.partition].assembly.watermarks()
-        alive = time.monotonic() - self._settings.stream.idle_s
-        live = [watermarks[s] for s in service.sources if self._arrived.get(s, 0.0) >= alive]
-        return min(live) if live else max(watermarks[s] for s in service.sources)
+        since = time.monotonic() - self._settings.stream.idle_s
+        return service.now_ns(watermarks, self._arrived, since)
 
     def _current(self, generation: int) -> bool:
         return bool(self._consumer().app.consumer_generation_id == generation)
-
-
-def _by_service(folded: Iterable[Folded]) -> Mapping[str, list[Folded]]:
-    services: dict[str, list[Folded]] = {}
-    for one in folded:
-        services.setdefault(one.service, []).append(one)
-    return services

@@ -16,22 +16,17 @@ from typing import Any, Final
 import structlog
 from faust.types import TP
 
-from tailbudget.models.columns import concat, relabel
-from tailbudget.models.merge import merge
-from tailbudget.models.select import empty, encode_parts
-from tailbudget.models.summarise import summarise
+from tailbudget.models.select import encode_parts
 from tailbudget.schemas import ledger
-from tailbudget.schemas.records import Columns
 from tailbudget.schemas.settings import Settings
-from tailbudget.schemas.summary import Summary
 from tailbudget.streams import protocol
-from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.gathering import Gathering
 from tailbudget.streams.holes import HoleGuard
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.segment_summaries import SegmentSummaries
 from tailbudget.streams.sources import Decoder
 from tailbudget.streams.sources.base import NO_SERVICE
 
@@ -75,7 +70,7 @@ class Ingest:
         self._outbox = outbox
         self._decoders = decoders
         self._incarnations = incarnations
-        self._limits: dict[str, CohortLimit] = {}
+        self._summaries = SegmentSummaries(settings)
         self._touched: dict[TP, frozenset[str]] = {}
         self._holes = HoleGuard(self._seek_back, self._accept_hole)
         self._gathering = Gathering()
@@ -215,8 +210,7 @@ class Ingest:
             await asyncio.sleep(0)
 
     async def _send_service(self, source: Intake, pending: Pending, service: str) -> None:
-        summary = self._summarise(pending, service)
-        bodies = encode_parts(summary, MAX_BODY)
+        bodies = encode_parts(self._summaries.of(pending, service), MAX_BODY)
         for part, body in enumerate(bodies):
             message = protocol.Segment(
                 source=source.key,
@@ -230,28 +224,6 @@ class Ingest:
                 body=body,
             )
             await self._outbox.segment(service, protocol.encode(message))
-
-    def _summarise(self, pending: Pending, service: str) -> Summary:
-        """Return the service's summary of the segment, with its ledger."""
-        target = self._settings.service(service).slo
-        thresholds = target.thresholds_ms() if target else ()
-        entries: Mapping[tuple[int, str], int] = pending.ledger.get(service, {})
-        noted = empty(service, thresholds_ms=thresholds, ledger=entries)
-        if not (parts := pending.columns.get(service)):
-            return noted
-        columns = self._limit(concat(parts))
-        pane_ns = int(self._settings.stream.pane_s * 1e9)
-        summary = summarise(columns, pane_ns=pane_ns, thresholds_ms=thresholds)
-        return merge([summary, noted]) if entries else summary
-
-    def _limit(self, columns: Columns) -> Columns:
-        limit = self._limits.get(columns.service)
-        if limit is None:
-            limit = self._limits[columns.service] = CohortLimit(self._settings.stream.max_cohorts)
-        admitted = limit.admit(columns.cohorts, int(columns.ts_ns.max()))
-        if admitted == columns.cohorts:
-            return columns
-        return relabel(columns, admitted)
 
     async def _commit(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
         """Commit the ends of these segments; sources that are no longer ours are dropped."""
@@ -281,7 +253,9 @@ class Ingest:
 
     async def _mark(self, partitions: Iterable[TP]) -> None:
         for tp in partitions:
-            source = self.sources[tp]
+            source = self.sources.get(tp)
+            if source is None:
+                continue
             mark = protocol.Mark(
                 source.key, source.generation, source.committed, source.watermark_ns
             )

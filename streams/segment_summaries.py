@@ -1,0 +1,43 @@
+"""Summarises what a segment holds of a service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tailbudget.models.columns import concat, relabel
+from tailbudget.models.merge import merge
+from tailbudget.models.select import empty
+from tailbudget.models.summarise import summarise
+from tailbudget.schemas.records import Columns
+from tailbudget.schemas.settings import Settings
+from tailbudget.schemas.summary import Summary
+from tailbudget.streams.cohort_limit import CohortLimit
+from tailbudget.streams.intake import Pending
+
+
+class SegmentSummaries:
+    """Turns pending records into summaries, with each service's targets and cohort limit."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._limits: dict[str, CohortLimit] = {}
+
+    def of(self, pending: Pending, service: str) -> Summary:
+        """Return the service's summary of the segment, with its ledger."""
+        target = self._settings.service(service).slo
+        thresholds = target.thresholds_ms() if target else ()
+        entries: Mapping[tuple[int, str], int] = pending.ledger.get(service, {})
+        noted = empty(service, thresholds_ms=thresholds, ledger=entries)
+        if not (parts := pending.columns.get(service)):
+            return noted
+        columns = self._limit(concat(parts))
+        pane_ns = int(self._settings.stream.pane_s * 1e9)
+        summary = summarise(columns, pane_ns=pane_ns, thresholds_ms=thresholds)
+        return merge([summary, noted]) if entries else summary
+
+    def _limit(self, columns: Columns) -> Columns:
+        limit = self._limits.get(columns.service)
+        if limit is None:
+            limit = self._limits[columns.service] = CohortLimit(self._settings.stream.max_cohorts)
+        admitted = limit.admit(columns.cohorts, int(columns.ts_ns.max()))
+        return columns if admitted == columns.cohorts else relabel(columns, admitted)
