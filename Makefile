@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RIVALS := .cache/rivals
 # Static tools and tests see the folders as tailbudget.* through the links in .types.
 export PYTHONPATH := $(CURDIR)/.types
 
@@ -23,8 +24,8 @@ check: $(VENV)/.dev  ## Lint, format, types, and the direction of imports.
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.bench  ## Measure throughput beside other ways to do the same work.
-	$(BIN)/python tests/bench/throughput.py $(ARGS)
+bench: $(VENV)/.bench  ## Measure records a second beside rivals (Java 17, Maven); see tests/bench.
+	$(BIN)/python tests/bench/throughput.py --rivals-python $(RIVALS)/bin/python $(ARGS)
 
 kafka: $(VENV)/.test  ## Start a real Apache Kafka on this machine (Java 17 and Maven) until Ctrl-C.
 	$(BIN)/python tests/kafka/start.py --print-bootstrap $(ARGS)
@@ -53,6 +54,8 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.test $(VENV)/.run
 
-$(VENV)/.bench: $(VENV)/bin/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[test,bench]'
+# The rivals pin other versions of our dependencies.
+$(VENV)/.bench: $(VENV)/.test
+	$(PYTHON) -m venv $(RIVALS)
+	$(RIVALS)/bin/python -m pip install --quiet quixstreams bytewax ddsketch polars faust-streaming cramjam orjson
 	@touch $@
