@@ -6,9 +6,14 @@ import contextlib
 import io
 import logging
 import sys
-from typing import TextIO, cast
+import time
+from collections.abc import Callable
+from typing import Final, TextIO, cast
 
 import structlog
+
+AGAIN_S: Final = 10.0
+"""Seconds after which a library may repeat itself."""
 
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 
@@ -30,6 +35,29 @@ def set_up(level: str) -> None:
     )
     libraries = logging.ERROR if level != "debug" else logging.DEBUG
     logging.basicConfig(stream=sys.stderr, level=libraries, format=_FORMAT, force=True)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Sparing())
+
+
+class Sparing(logging.Filter):
+    """Lets each message of a library through once in `AGAIN_S`.
+
+    Without a broker there are hundreds a second of the same few.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._told: dict[tuple[str, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether this message was not told lately."""
+        key = (record.name, str(record.msg))
+        now = self._clock()
+        if now - self._told.get(key, -AGAIN_S) < AGAIN_S:
+            return False
+        self._told[key] = now
+        return True
 
 
 class _Undisturbed(io.TextIOBase):

@@ -32,6 +32,7 @@ from tailbudget.streams.embedded import EmbeddedBroker, free_port
 from tailbudget.streams.kafka import kafka_config
 from tailbudget.streams.narrator import Narrator
 from tailbudget.streams.scenario import demonstration
+from tailbudget.streams.serve import serve
 from tailbudget.streams.topics import ensure_topics
 from tailbudget.streams.worker import Worker
 
@@ -137,7 +138,7 @@ async def _serve(stack: _Stack, *, for_s: float | None, rate: float) -> None:
     if for_s is not None:
         loop.call_later(for_s, stop.set)
     try:
-        await worker.run_until(stop)
+        await serve(worker, stop)
     finally:
         quiet.set()
         reporting.cancel()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
-import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final
 
@@ -17,16 +15,12 @@ from faust.types import TP
 
 from tailbudget.schemas.errors import BrokerError, UnavailableError
 from tailbudget.schemas.settings import Settings
-from tailbudget.sinks.chat import open_channels
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams import logs
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
 from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
-from tailbudget.streams.data_directory import DataDirectory, make_directory
-from tailbudget.streams.database import open_database
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
 from tailbudget.streams.outbox import Outbox
@@ -40,9 +34,8 @@ log = structlog.get_logger()
 JUDGE_S: Final = 0.05
 """Interval of judging: the least that a verdict waits for the next round."""
 
-GARBAGE_AFTER: Final = 50_000
-"""Objects made, less those freed, before Python looks for cycles; a poll makes thousands, none of
-them in a cycle, and looking at its default of 700 takes a tenth of the time."""
+LEAVE_S: Final = 10.0
+"""Seconds that Faust may take to leave a group; without a broker it would take for ever."""
 
 UNSTALL_S: Final = 1.0
 """Interval of looking for partitions that the embedded broker no longer delivers."""
@@ -58,11 +51,13 @@ class Worker:
         settings: what it was started with.
         app: the Faust app.
         http: the HTTP port; None when it is disabled.
+        stuck: Faust could not take its leave of the broker, and never will.
     """
 
     def __init__(self, settings: Settings, store: ClickHouse, channels: Sequence[Channel]) -> None:
         self.settings = settings
         self.http: Http | None = None
+        self.stuck = False
         self._store = store
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         ensure_topics(settings.kafka)
@@ -119,7 +114,10 @@ class Worker:
         """End in order: send and commit what was read, write what was merged, leave the group."""
         if await self._pause() and self.app.failure is None:
             await self._flush()
-        await self.app.stop()
+        try:
+            await asyncio.wait_for(asyncio.shield(self.app.stop()), LEAVE_S)
+        except TimeoutError:
+            self.stuck = True
         if self.http is not None:
             await self.http.stop()
         log.info("worker stopped")
@@ -260,31 +258,3 @@ class Worker:
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.app.failure = self.app.failure or error
-
-
-def run(settings: Settings) -> None:
-    """Run a worker until SIGTERM or SIGINT.
-
-    Raises:
-        ConfigError: the tables are not migrated, or the data directory is in use.
-        BaseException: what made it fail.
-    """
-    logs.set_up(settings.log_level)
-    make_directory(settings.data_dir)
-    with contextlib.ExitStack() as stack:
-        if settings.clickhouse.interface == "chdb":
-            directory = stack.enter_context(DataDirectory(settings.data_dir))
-            directory.announce(host=settings.web.host, port=settings.web.port)
-        store = stack.enter_context(contextlib.closing(open_database(settings.clickhouse)))
-        store.require_current()
-        gc.freeze()
-        gc.set_threshold(GARBAGE_AFTER)
-        asyncio.run(_run(settings, store))
-
-
-async def _run(settings: Settings, store: ClickHouse) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await Worker(settings, store, open_channels(settings.chat)).run_until(stop)

@@ -14,6 +14,6 @@ def worker(*, config: Config = None) -> None:
     Example: `TAILBUDGET_KAFKA__BOOTSTRAP=kafka:9092 tailbudget worker -c tailbudget.yaml`
     """
     chosen = settings(config)
-    from tailbudget.streams.worker import run  # noqa: PLC0415
+    from tailbudget.streams.serve import run  # noqa: PLC0415
 
     run(chosen)

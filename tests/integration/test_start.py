@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ from running_worker import GIVEN
 from tailbudget.schemas.settings import load
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.data_directory import DataDirectory
-from tailbudget.streams.embedded import free_port
+from tailbudget.streams.embedded import EmbeddedBroker, free_port
 from tailbudget.streams.kafka import client_config, create_topics
 
 
@@ -204,3 +205,19 @@ def test_an_authority_that_is_none(clickhouse_server: ClickHouseServer, tmp_path
         kafka = {"security_protocol": "SSL", "ssl_ca": str(tmp_path / name)}
         settings_file(tmp_path, kafka=kafka, clickhouse=clickhouse)
         assert_told(run("worker", home=tmp_path), 2, str(tmp_path / name), "kafka.ssl_ca")
+
+
+def test_a_worker_ends_though_its_broker_is_gone(tmp_path: Path) -> None:
+    """SIGTERM ends a worker that cannot say goodbye, with a word about it and status 1."""
+    with EmbeddedBroker(log_path=tmp_path / "broker.log") as broker:
+        quick = {"bootstrap": broker.bootstrap, "session_timeout_s": 3, "heartbeat_s": 0.5}
+        config = settings_file(tmp_path, kafka=quick)
+        assert run("migrate", "-c", str(config), home=tmp_path)[0] == 0
+        process = start(["worker", "-c", str(config)], tmp_path)
+        assert process.stderr is not None
+        assert any("worker started" in line for line in iter(process.stderr.readline, ""))
+    process.send_signal(signal.SIGTERM)
+    status, said = ended(process)
+    assert status == 1
+    assert "the broker does not answer" in said
+    assert len(said.splitlines()) < 200

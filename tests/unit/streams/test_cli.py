@@ -136,7 +136,7 @@ def test_settings_come_from_the_option_the_variable_or_the_directory(
     tmp_path: Path,
 ) -> None:
     """--config wins over TAILBUDGET_CONFIG, which wins over ./tailbudget.yaml."""
-    recorder = stand_in("tailbudget.streams.worker")
+    recorder = stand_in("tailbudget.streams.serve")
     for name in ("option", "variable", "tailbudget"):
         (tmp_path / f"{name}.yaml").write_text(f"kafka: {{group: {name}}}")
     run("worker")
