@@ -27,6 +27,7 @@ class Folded:
         end: one past the last source offset that it covers.
         offset: offset of its first message in the panes topic.
         summaries: the parts of its summary.
+        size: bytes of these parts on the wire.
     """
 
     service: str
@@ -34,6 +35,7 @@ class Folded:
     end: int
     offset: int
     summaries: tuple[Summary, ...]
+    size: int
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class _Held:
     end: int
     offset: int
     parts: dict[int, Summary]
+    sizes: dict[int, int]
 
 
 @dataclass(slots=True)
@@ -97,6 +100,12 @@ class Assembly:
             if (held := source.held.get(service)) is not None:
                 yield from held.parts.values()
 
+    @property
+    def held_bytes(self) -> int:
+        """Bytes on the wire of what is held."""
+        held = (one for source in self._sources.values() for one in source.held.values())
+        return sum(size for one in held for size in one.sizes.values())
+
     def floor(self, gone: AbstractSet[str] = frozenset()) -> int | None:
         """Return the oldest offset that a restart must read again, None when there is none.
 
@@ -122,7 +131,8 @@ class Assembly:
             if held.end <= start:
                 source.folded_end[service] = held.end
                 parts = tuple(held.parts[part] for part in sorted(held.parts))
-                folded.append(Folded(service, name, held.end, held.offset, parts))
+                size = sum(held.sizes.values())
+                folded.append(Folded(service, name, held.end, held.offset, parts, size))
             elif held.generation < generation:
                 self.dropped += 1
             else:
@@ -133,6 +143,7 @@ class Assembly:
     def _hold(self, source: _Source, offset: int, message: Segment, summary: Summary) -> None:
         held = source.held.get(message.service)
         if held is None or (held.start, held.end) != (message.start, message.end):
-            held = _Held(message.generation, message.start, message.end, offset, {})
+            held = _Held(message.generation, message.start, message.end, offset, {}, {})
             source.held[message.service] = held
         held.parts[message.part] = summary
+        held.sizes[message.part] = len(message.body)

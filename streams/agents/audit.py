@@ -54,7 +54,6 @@ class Audit:
     """State of the audit agent over the panes partitions assigned to this worker.
 
     Attributes:
-        pending_bytes: summaries and audits that are not yet durable.
         written: panes written to ClickHouse.
     """
 
@@ -67,8 +66,8 @@ class Audit:
         outbox: Outbox,
         incarnation: int,
     ) -> None:
-        self.pending_bytes = 0
         self.written = 0
+        self._unwritten = 0
         self._settings = settings
         self._store = store
         self._consumer = consumer
@@ -98,7 +97,7 @@ class Audit:
 
     async def _room(self) -> None:
         """Wait while more is unwritten than may be held: Faust pauses the partitions meanwhile."""
-        while self.pending_bytes > self._settings.stream.max_pending_mb * 2**20:
+        while self._unwritten > self._settings.stream.max_pending_mb * 2**20:
             self._written.clear()
             await self._written.wait()
 
@@ -114,7 +113,7 @@ class Audit:
         self._services.clear()
         self._due.clear()
         self._rolling.clear()
-        self.pending_bytes = 0
+        self._unwritten = 0
         self._written.set()
 
     async def judge(self) -> None:
@@ -128,7 +127,7 @@ class Audit:
             now_ns = self._now_ns(service)
             for row in service.audit.rolling(now_ns, held):
                 self._rolling.append(row)
-                self.pending_bytes += len(row.payload)
+                self._unwritten += len(row.payload)
             for payload in service.audit.judge(now_ns, held):
                 await self._outbox.alert(name, orjson.dumps(payload))
         await self._outbox.drain()
@@ -137,7 +136,7 @@ class Audit:
         """Write what changed to ClickHouse, then let the panes topic be committed behind it."""
         async with self._flushing:
             services = list(self._services.values())
-            size = self.pending_bytes
+            size = self._unwritten
             rows = [
                 row for service in services for row in service.panes.dirty(self._version(service))
             ]
@@ -150,7 +149,7 @@ class Audit:
             for service in services:
                 service.panes.written()
             self.written += len(rows)
-            self.pending_bytes = max(0, self.pending_bytes - size)
+            self._unwritten = max(0, self._unwritten - size)
             self._written.set()
             self._advance()
             self._forget()
@@ -172,6 +171,14 @@ class Audit:
             self._moved.clear()
             await self._moved.wait()
 
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of summaries and audits that are not yet durable, those held included."""
+        return self._unwritten + sum(
+            partition.assembly.held_bytes + sum(one.size for one in partition.unfolded)
+            for partition in self._partitions.values()
+        )
+
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
         return {
@@ -192,7 +199,6 @@ class Audit:
             if message is not None:
                 self._arrived[message.source] = time.monotonic()
             if isinstance(message, protocol.Segment):
-                self.pending_bytes += len(message.body)
                 await self._touch(message, partition)
             partition.next_offset = raw.offset + 1
         for service, segments in partition.by_service().items():
@@ -237,6 +243,7 @@ class Audit:
             self._require(partition)
             service.panes.load(missing, stored)
         for one in folded:
+            self._unwritten += one.size
             for delta in service.panes.fold(one):
                 service.audit.add(delta)
         self._due[name] = None
