@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.cohort_split import CohortTotals
-from tailbudget.models.running import RunningSums
+from tailbudget.models.running import RunningSums, left_out
 from tailbudget.models.sketch import BUCKETS, bucket_index
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.summary import TOTAL, Summary
@@ -69,17 +68,9 @@ class CohortSums:
             self._free += empty
             self._row = {cohort: row for cohort, row in self._row.items() if row not in empty}
 
-    @contextmanager
-    def until(self, end_ns: int) -> Iterator[None]:
+    def until(self, end_ns: int) -> AbstractContextManager[None]:
         """Leave out the panes that start at `end_ns` or later for a while."""
-        newer = {at: pane for at, pane in self._panes.items() if at >= end_ns}
-        for at in newer:
-            del self._panes[at]
-        try:
-            with self._running.without(newer):
-                yield
-        finally:
-            self._panes.update(newer)
+        return left_out(self._panes, self._running, end_ns)
 
     def totals(self) -> CohortTotals:
         """Return the totals of every cohort that has requests in the panes."""

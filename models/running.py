@@ -6,11 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.order import order, run_starts
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,19 @@ class RunningSums:
         finally:
             for chunk in chunks:
                 flat[chunk.key] += chunk.value
+
+
+@contextmanager
+def left_out(panes: dict[int, T], sums: RunningSums, end_ns: int) -> Iterator[None]:
+    """Take the panes that start at `end_ns` or later out of `panes` and `sums` for a while."""
+    newer = {at: pane for at, pane in panes.items() if at >= end_ns}
+    for at in newer:
+        del panes[at]
+    try:
+        with sums.without(newer):
+            yield
+    finally:
+        panes.update(newer)
 
 
 def _narrow(key: NDArray[np.integer], value: NDArray[np.int64]) -> Sparse:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.moments import empty_moments
-from tailbudget.models.running import RunningSums
+from tailbudget.models.running import RunningSums, left_out
 from tailbudget.models.sketch import BUCKETS
 from tailbudget.schemas.cohorts import ALL
 from tailbudget.schemas.summary import FIXED_STAGES, Profile, Sample, Summary
@@ -63,17 +62,9 @@ class ServiceSums:
         self._running.remove(pane_ns)
         self._panes.pop(pane_ns, None)
 
-    @contextmanager
-    def until(self, end_ns: int) -> Iterator[None]:
+    def until(self, end_ns: int) -> AbstractContextManager[None]:
         """Leave out the panes that start at `end_ns` or later for a while."""
-        newer = {at: pane for at, pane in self._panes.items() if at >= end_ns}
-        for at in newer:
-            del self._panes[at]
-        try:
-            with self._running.without(newer):
-                yield
-        finally:
-            self._panes.update(newer)
+        return left_out(self._panes, self._running, end_ns)
 
     def add(self, pane_ns: int, summary: Summary, groups: slice) -> None:
         """Add consecutive groups of a summary to a pane."""
