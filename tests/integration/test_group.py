@@ -24,6 +24,8 @@ from tailbudget.streams.topics import ensure_topics
 Start = Callable[..., RunningWorker]
 
 T0_MS = 1_772_445_600_000  # 2026-03-02T10:00:00Z
+pytestmark = pytest.mark.thorough
+
 FOREIGN = (
     b"",
     b"hello",

@@ -23,6 +23,8 @@ from tailbudget.streams.agents.notify import Channel
 from tailbudget.streams.embedded import free_port
 
 T0_MS = 1_772_445_600_000  # 2026-03-02T10:00:00Z
+pytestmark = pytest.mark.thorough
+
 DAY_MS = 86_400_000
 BOUND = 4096
 QUICK: dict[str, Any] = {"flush_s": 0.2, "tick_s": 0.1}

@@ -174,7 +174,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, min_size=25, max_size=70))
 def test_every_record_counts_once_whatever_dies(steps: list[tuple[str, int | None]]) -> None:
     """Any order of sends, commits, takeovers, zombies, flushes and restarts ends exact."""

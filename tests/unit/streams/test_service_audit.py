@@ -14,14 +14,14 @@ from tailbudget.schemas.summary import Summary
 from tailbudget.streams.service_audit import ServiceAudit
 
 TARGET = SloTarget(p99_ms=200.0)
-STEP_NS = SECOND_NS // 4
-A_STEP = 50  # 200 requests a second
+STEP_NS = SECOND_NS // 2
+A_STEP = 100  # 200 requests a second
 
 
 def steps(seconds: float, start_s: float, slow_share: float, seed: int) -> Iterator[Summary]:
-    """Yield the summary of each quarter of a second; slow requests take 500 ms, others 100."""
+    """Yield the summary of each half of a second; slow requests take 500 ms, others 100."""
     rng = np.random.default_rng(seed)
-    for step in range(int(seconds * 4)):
+    for step in range(int(seconds * 2)):
         at_ns = T0_NS + int(start_s * 1e9) + step * STEP_NS
         total = np.where(rng.random(A_STEP) < slow_share, 500.0, 100.0)
         ids = range(at_ns, at_ns + A_STEP)
