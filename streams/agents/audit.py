@@ -183,7 +183,7 @@ class Audit:
         """Return what an operator wants to know, for `/status`."""
         return {
             "services": sorted(self._services),
-            "taken": {number: p.next_offset for number, p in sorted(self._partitions.items())},
+            "taken": {str(n): p.next_offset for n, p in sorted(self._partitions.items())},
             "pending_bytes": self.pending_bytes,
             "panes_written": self.written,
             "foreign": sum(p.foreign for p in self._partitions.values()),

@@ -273,6 +273,14 @@ def _warnings(worker: RunningWorker, service: str) -> list[str]:
     return [text for (payload,) in rows for text in orjson.loads(payload)["warnings"]]
 
 
+def test_a_running_worker_tells_its_state_as_json(worker: RunningWorker) -> None:
+    """What `/status` answers is JSON, and names what was read and what is owned."""
+    status = orjson.loads(orjson.dumps(worker.status()))
+    assert status["healthy"] is True
+    assert set(status["audit"]["taken"]) == {"0"}
+    assert len(status["ingest"]) == len(SERVICES)
+
+
 def test_the_bound_of_the_sketch_is_what_we_say() -> None:
     """The tolerance used above is the sketch's worst relative error, 1/128, rounded up."""
     assert math.isclose(1 / 128, 0.0079, abs_tol=0.0001)
