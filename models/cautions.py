@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from tailbudget.models.cohort_split import CohortTotals, other_share_pct
+from tailbudget.schemas.ledger import TOTAL_IN_SECONDS, is_quarantined, is_rejected
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import FIXED_STAGES, TOTAL, Summary
 
 OVERLAP: Final = 1.05
 """Stages overlap when together they exceed the total by this factor; less is rounding."""
-
-_IN_SECONDS: Final = "quarantined.total_in_seconds"
-_OUTSIDE: Final = ("rejected.", "quarantined.")
 
 
 def cautions(
@@ -40,7 +38,7 @@ def _targets(slo: SloTarget | None) -> Iterator[str]:
 
 
 def _units(total: Summary, ledger: Mapping[str, int]) -> Iterator[str]:
-    rows = ledger.get(_IN_SECONDS, 0)
+    rows = ledger.get(TOTAL_IN_SECONDS, 0)
     if rows:
         of = rows + int(total.requests[0])
         yield f"total is about 1/1000 of the stage sum in {rows}/{of} rows; looks like seconds"
@@ -56,7 +54,7 @@ def _left_out(ledger: Mapping[str, int]) -> Iterator[str]:
     outside = {
         reason: count
         for reason, count in sorted(ledger.items())
-        if count and reason.startswith(_OUTSIDE) and reason != _IN_SECONDS
+        if count and (is_rejected(reason) or is_quarantined(reason)) and reason != TOTAL_IN_SECONDS
     }
     if outside:
         each = ", ".join(f"{reason} {count:,}" for reason, count in outside.items())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +19,9 @@ from tailbudget.models.profile import profile_of_rows
 from tailbudget.models.rows import Successes, nanoseconds, successes
 from tailbudget.models.sample import NO_LIMIT, SAMPLE_SIZE, Rows, choose
 from tailbudget.models.stages import Values, add_up
+from tailbudget.schemas.ledger import ACCEPTED, CLAMPED, FAILED, OVERLAP
 from tailbudget.schemas.records import Columns, Outcome
 from tailbudget.schemas.summary import FIXED_STAGES, Moments, Sample, Summary
-
-ACCEPTED: Final = "accepted"
-FAILURES: Final = "failed"
-CLAMPED: Final = "clamped"
-OVERLAP: Final = "overlap"
 
 _ID_LETTERS = 64
 _Weight = NDArray[np.int64] | None
@@ -184,7 +179,7 @@ def _ledger(
     panes, pane = compact(groups.pane_ns)
     by_group = {
         ACCEPTED: np.bincount(groups.of, minlength=len(groups)),
-        FAILURES: np.bincount(groups.of[bad], minlength=len(groups)),
+        FAILED: np.bincount(groups.of[bad], minlength=len(groups)),
         OVERLAP: np.bincount(rows.group[rows.overlap], minlength=len(groups)),
         CLAMPED: clamped,
     }

@@ -41,7 +41,6 @@ KEEP_S: Final = 10
 FORGET_S: Final = 7200.0
 """A service that sent nothing for so long is dropped from memory; its data are in ClickHouse."""
 
-
 GONE_S: Final = 600.0
 """A source that no worker marked for so long no longer holds commits back."""
 
