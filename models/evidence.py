@@ -25,12 +25,14 @@ from tailbudget.schemas.summary import Summary
 REPORT_SAMPLE: Final = 2_048
 """Sampled requests of a report: a p95 band of a hundred of them, at a few hundred kilobytes."""
 
-MAX_SLOTS: Final = 2_048
-"""Points of a timeline; beyond, two become one."""
+SLOTS_S: Final = ((0, 3_600), (60, 86_400), (1_440, 30 * 86_400), (86_400, 2**40))
+"""(slot, longest span) of a timeline in seconds, 0 being a pane: at most 2,160 points up to a
+month. Each slot divides the next, so that a timeline of short slots becomes one of long ones."""
 
 INSTANCE_DIMS: Final = ("instance", "replica", "pod", "host", "node", "worker")
 """Cohort dimensions that name the process which served a request."""
 
+_SECOND_NS: Final = 1_000_000_000
 _WAITING_GROUPS: Final = 20_000
 
 
@@ -98,6 +100,21 @@ class Gathering:
         if sum(len(part.pane_ns) for part in self._waiting) >= _WAITING_GROUPS:
             self._fold()
 
+    def add_evidence(self, part: Evidence) -> None:
+        """Add the evidence of another span, gathered with those cold windows that touch it."""
+        self._known = self._known or part.deploys_known
+        self._total = [_add(self._total, part.total, REPORT_SAMPLE)]
+        if not len(part.total.pane_ns):
+            return
+        self._widen(part.start_ns, part.end_ns, part.slot_ns)
+        self._cohorts = [_add(self._cohorts, part.cohorts)]
+        self._timeline = [_add(self._timeline, _slotted(part.timeline, self._slot_ns))]
+        if self._cold:
+            warm = part.warm if part.warm is not None else part.total
+            self._warm = [_add(self._warm, replace(warm, ledger={}), REPORT_SAMPLE)]
+        if part.instances is not None:
+            self._instances = [_add(self._instances, _slotted(part.instances, self._slot_ns))]
+
     def evidence(self) -> Evidence:
         """Return everything that was added."""
         self._fold()
@@ -130,10 +147,12 @@ class Gathering:
         self._total = [_add(self._total, _one(panes), REPORT_SAMPLE)]
         if not len(panes.pane_ns):
             return
-        self._widen(panes.pane_ns)
+        first, last = int(panes.pane_ns.min()), int(panes.pane_ns.max())
+        self._widen(first, last + self._pane_ns, self._pane_ns)
         self._cohorts = [_add(self._cohorts, _by_cohort(panes))]
         light = bare(panes)
-        self._timeline = [_add(self._timeline, _by_slot(light, self._slot_ns))]
+        everyone = replace(light, cohorts=(ALL,) * len(light.pane_ns))
+        self._timeline = [_add(self._timeline, _slotted(everyone, self._slot_ns))]
         if self._cold:
             warm = np.flatnonzero(~touched(panes.pane_ns, self._pane_ns, self._cold))
             self._warm = [_add(self._warm, _one(take(panes, warm, {})), REPORT_SAMPLE)]
@@ -141,17 +160,23 @@ class Gathering:
         if named is not None:
             self._instances = [_add(self._instances, named)]
 
-    def _widen(self, pane_ns: NDArray[np.int64]) -> None:
-        """Take panes into the range; lengthen the slots until the range has room."""
-        first, last = int(pane_ns.min()), int(pane_ns.max()) + self._pane_ns
-        low, high = self._range or (first, last)
-        self._range = low, high = min(low, first), max(high, last)
+    def _widen(self, start_ns: int, end_ns: int, slot_ns: int) -> None:
+        """Take a span into the range; lengthen the slots to what that range has."""
+        low, high = self._range or (start_ns, end_ns)
+        self._range = low, high = min(low, start_ns), max(high, end_ns)
         before = self._slot_ns
-        while (high - low) > MAX_SLOTS * self._slot_ns:
-            self._slot_ns *= 2
+        self._slot_ns = max(before, slot_ns, timeline_slot_ns(high - low, self._pane_ns))
         if self._slot_ns != before:
-            self._timeline = [_by_slot(part, self._slot_ns) for part in self._timeline]
+            self._timeline = [_slotted(part, self._slot_ns) for part in self._timeline]
             self._instances = [_slotted(part, self._slot_ns) for part in self._instances]
+
+
+def timeline_slot_ns(span_ns: int, pane_ns: int) -> int:
+    """Return the length of a slot in the timeline of a span."""
+    for slot_s, most_s in SLOTS_S:
+        if span_ns <= most_s * _SECOND_NS:
+            return max(slot_s * _SECOND_NS, pane_ns)
+    raise ValueError(f"no timeline is {span_ns} ns long")
 
 
 def join_windows(windows: Iterable[ColdWindow]) -> tuple[ColdWindow, ...]:
@@ -197,13 +222,9 @@ def _by_cohort(panes: Summary) -> Summary:
     return _regrouped(replace(panes, ledger={}), np.zeros(groups, np.int64), panes.cohorts)
 
 
-def _by_slot(light: Summary, slot_ns: int) -> Summary:
-    cohorts = [ALL] * len(light.pane_ns)
-    return _regrouped(replace(light, ledger={}), _slots(light, slot_ns), cohorts)
-
-
 def _slotted(light: Summary, slot_ns: int) -> Summary:
-    return _regrouped(replace(light, ledger={}), _slots(light, slot_ns), light.cohorts)
+    slots = light.pane_ns // slot_ns * slot_ns
+    return _regrouped(replace(light, ledger={}), slots, light.cohorts)
 
 
 def _by_instance(light: Summary, slot_ns: int) -> Summary | None:
@@ -211,17 +232,12 @@ def _by_instance(light: Summary, slot_ns: int) -> Summary | None:
     cohorts = [instance_of(cohort) for cohort in light.cohorts]
     if not any(cohorts):
         return None
-    return _regrouped(replace(light, ledger={}), _slots(light, slot_ns), cohorts)
+    return _slotted(replace(light, cohorts=tuple(cohorts)), slot_ns)
 
 
 def instance_of(cohort: Cohort) -> Cohort:
     """Return the part of a cohort that names the instance; empty when none does."""
     return tuple(pair for pair in cohort if pair[0] in INSTANCE_DIMS)[:1]
-
-
-def _slots(light: Summary, slot_ns: int) -> NDArray[np.int64]:
-    slots: NDArray[np.int64] = light.pane_ns // slot_ns * slot_ns
-    return slots
 
 
 def _regrouped(

@@ -9,7 +9,7 @@ from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.rows import AlertRow, DeployRow, StoredPane
 from tailbudget.schemas.summary import Summary
-from tailbudget.sinks.clickhouse import migrate, panes, query, records, totals
+from tailbudget.sinks.clickhouse import migrate, panes, query, records, rollups, totals
 from tailbudget.sinks.clickhouse.connect import connect, require_nearest_rank
 from tailbudget.sinks.clickhouse.connection import Connection
 
@@ -110,6 +110,22 @@ class ClickHouse:
     def recent_deploys(self, service: str, since_ns: int) -> list[DeployRow]:
         """Return the deploys of a service that were last announced at or after a time."""
         return records.recent_deploys(self._writer, service, since_ns)
+
+    def panes_by_span(self, spans: rollups.Spans) -> dict[int, rollups.PanesOf]:
+        """Return what panes there are, by the start of their span."""
+        return rollups.panes_by_span(self._writer, spans)
+
+    def rollups_made(self, spans: rollups.Spans) -> dict[int, int]:
+        """Return the fingerprints of the rollups that there are, by their start."""
+        return rollups.rollups_made(self._writer, spans)
+
+    def read_rollup(self, service: str, span_s: int, start_ns: int) -> bytes | None:
+        """Return the rollup of a span; None when it was not made."""
+        return rollups.read_rollup(self._writer, service, span_s, start_ns)
+
+    def write_rollups(self, made: Sequence[rollups.Rollup]) -> None:
+        """Write rollups."""
+        rollups.write_rollups(self._writer, made)
 
     def query(
         self, sql: str, parameters: Mapping[str, Any] | None = None, *, max_rows: int = 10_000

@@ -1,0 +1,64 @@
+"""The bytes of an `Evidence`, and back, equal to the last bit."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import asdict
+from typing import Any, Final
+
+import orjson
+
+from tailbudget.models.evidence import Evidence
+from tailbudget.schemas.errors import ReleaseError, WireError
+from tailbudget.schemas.sections import ColdWindow
+from tailbudget.schemas.wire import decode, encode
+
+VERSION: Final = 1
+
+_HEAD = struct.Struct("<2sBI")
+_MAGIC: Final = b"TE"
+_PARTS: Final = ("total", "cohorts", "timeline", "warm", "instances")
+
+
+def dump(evidence: Evidence) -> bytes:
+    """Return the bytes of an evidence: a JSON header, then the summaries that it names."""
+    parts = {name: getattr(evidence, name) for name in _PARTS}
+    bodies = {name: encode(part) for name, part in parts.items() if part is not None}
+    header = orjson.dumps(
+        {
+            "service": evidence.service,
+            "start_ns": evidence.start_ns,
+            "end_ns": evidence.end_ns,
+            "slot_ns": evidence.slot_ns,
+            "deploys_known": evidence.deploys_known,
+            "cold_windows": [asdict(window) for window in evidence.cold_windows],
+            "sizes": {name: len(body) for name, body in bodies.items()},
+        }
+    )
+    return b"".join((_HEAD.pack(_MAGIC, VERSION, len(header)), header, *bodies.values()))
+
+
+def load(stored: bytes) -> Evidence:
+    """Return the evidence that `dump` was given.
+
+    Raises:
+        WireError: the bytes are no evidence, or damaged.
+        ReleaseError: they are of another version.
+    """
+    if len(stored) < _HEAD.size or stored[:2] != _MAGIC:
+        raise WireError("no evidence: it does not begin with TE")
+    _, version, size = _HEAD.unpack_from(stored)
+    if version != VERSION:
+        raise ReleaseError(f"an evidence of version {version}, this program reads {VERSION}")
+    end = _HEAD.size + size
+    try:
+        header: dict[str, Any] = orjson.loads(stored[_HEAD.size : end])
+        sizes = header.pop("sizes")
+        windows = tuple(ColdWindow(**window) for window in header.pop("cold_windows"))
+        parts: dict[str, Any] = {}
+        for name, length in sizes.items():
+            parts[name] = decode(stored[end : end + length])
+            end += length
+        return Evidence(**header, **parts, cold_windows=windows)
+    except (TypeError, ValueError, KeyError) as error:
+        raise WireError(f"the evidence is damaged: {error}") from error
