@@ -19,6 +19,11 @@ class AuditStageRow:
         mean_slow_ms: mean over requests of the slow band.
         delta_ms: slow minus fast.
         tail_share_pct: its share of the whole slow-minus-fast difference.
+        role: "stage", "container", "parallel" or "unattributed".
+        p99_share_pct: its part of the total in the slow band.
+        tail_only: its median is steady and its p99 is not.
+        delta_low_ms: low end of the 95 % interval of `delta_ms`.
+        delta_high_ms: its high end.
     """
 
     stage: str
@@ -30,6 +35,11 @@ class AuditStageRow:
     mean_slow_ms: float | None = None
     delta_ms: float | None = None
     tail_share_pct: float | None = None
+    role: str = "stage"
+    p99_share_pct: float | None = None
+    tail_only: bool | None = None
+    delta_low_ms: float | None = None
+    delta_high_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,7 @@ class AuditCohortRow:
         delta_ms: that minus the 99th percentile of all the others.
         slow_share_pct: its share of the requests in the slow band.
         traffic_share_pct: its share of all requests.
+        p99_without_ms: 99th percentile of all requests but these.
     """
 
     dimension: str
@@ -53,6 +64,53 @@ class AuditCohortRow:
     delta_ms: float | None = None
     slow_share_pct: float | None = None
     traffic_share_pct: float | None = None
+    p99_without_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditShapeRow:
+    """How a stage follows an input-shape dimension; see `sections.ShapeRow`."""
+
+    stage: str
+    covariate: str
+    n: int
+    r2: float | None = None
+    slope_ms_per_unit: float | None = None
+    intercept_ms: float | None = None
+    quadratic_r2: float | None = None
+    loglog_r2: float | None = None
+    exponent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditCauseRow:
+    """A cause; see `proposals.Cause`."""
+
+    cause: str
+    stage: str
+    cohort: str
+    covariate: str
+    score: float
+    evidence: tuple[str, ...] = ()
+    against: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptimizationRow:
+    """A fix; see `proposals.Optimization`. `fix` is its name in the catalogue."""
+
+    fix: str
+    text: str
+    cause: str
+    p99_saved_ms: float | None
+    saved_low_ms: float | None
+    saved_high_ms: float | None
+    hours: float
+    ms_per_hour: float | None
+    quality_risk: str
+    reversible: bool
+    horizon: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +136,9 @@ class AuditRow:
         payload: the whole audit as JSON.
         stages: its stages.
         cohorts: its cohorts, dimension by dimension.
+        shape: fits of stages on input-shape dimensions.
+        causes: the most probable first.
+        optimizations: most milliseconds an hour first.
     """
 
     service: str
@@ -98,3 +159,6 @@ class AuditRow:
     payload: str = "{}"
     stages: tuple[AuditStageRow, ...] = ()
     cohorts: tuple[AuditCohortRow, ...] = ()
+    shape: tuple[AuditShapeRow, ...] = ()
+    causes: tuple[AuditCauseRow, ...] = ()
+    optimizations: tuple[AuditOptimizationRow, ...] = ()

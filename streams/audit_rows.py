@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TypeVar
 
 import orjson
 
 from tailbudget.models.audit import as_report
-from tailbudget.schemas.audit_rows import AuditCohortRow, AuditRow, AuditStageRow
-from tailbudget.schemas.sections import CohortRow, StageRow
+from tailbudget.schemas.audit_rows import (
+    AuditCauseRow,
+    AuditCohortRow,
+    AuditOptimizationRow,
+    AuditRow,
+    AuditShapeRow,
+    AuditStageRow,
+)
+from tailbudget.schemas.proposals import Optimization
+from tailbudget.schemas.sections import StageRow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.verdicts import Audit
+
+_T = TypeVar("_T", AuditCauseRow, AuditCohortRow, AuditShapeRow)
 
 MAX_COHORTS = 200
 """Cohorts kept of a rolling audit, the most over-represented in the tail first; SQL has all."""
 
 
-def audit_row(audit: Audit, *, window_s: int, end_ns: int) -> AuditRow:
-    """Return the row of an audit with its stages and cohorts."""
-    all_rows = {row.percentile: row for row in audit.end_to_end if row.basis == "all"}
+def audit_row(audit: Audit, *, window_s: int, end_ns: int, full: bool = False) -> AuditRow:
+    """Return the row of an audit with its parts.
+
+    Args:
+        audit: the audit.
+        window_s: length of its window.
+        end_ns: where it ends.
+        full: whether it is the whole report, which replaces an audit of the same window that
+            says less.
+    """
+    basis = "scheduled" if any(r.basis == "scheduled" for r in audit.end_to_end) else "all"
+    all_rows = {row.percentile: row for row in audit.end_to_end if row.basis == basis}
     success = {row.percentile: row for row in audit.end_to_end if row.basis == "success"}
     slo = audit.provenance.slo or SloTarget()
     return AuditRow(
         service=audit.provenance.service,
         window_s=window_s,
         end_ns=end_ns,
-        version=audit.provenance.n,
+        version=2 * audit.provenance.n + full,
         verdict=str(audit.verdict),
         requests=audit.provenance.n,
         failed=audit.provenance.n_failed,
@@ -39,13 +58,38 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int) -> AuditRow:
         slo_p99_ms=slo.p99_ms,
         tail_driver=audit.tail_driver.stage if audit.tail_driver else "",
         payload=orjson.dumps(as_report(audit)).decode(),
-        stages=tuple(AuditStageRow(**_kept(row, AuditStageRow)) for row in audit.stages),
-        cohorts=tuple(
-            AuditCohortRow(**_kept(row, AuditCohortRow)) for row in audit.cohorts[:MAX_COHORTS]
-        ),
+        stages=tuple(map(_stage, audit.stages)),
+        cohorts=tuple(_kept(row, AuditCohortRow) for row in audit.cohorts[:MAX_COHORTS]),
+        shape=tuple(_kept(row, AuditShapeRow) for row in audit.shape),
+        causes=tuple(_kept(row, AuditCauseRow) for row in audit.causes),
+        optimizations=tuple(map(_optimization, audit.optimizations)),
     )
 
 
-def _kept(row: StageRow | CohortRow, kind: type[AuditStageRow | AuditCohortRow]) -> dict[str, Any]:
+def _stage(row: StageRow) -> AuditStageRow:
+    low, high = row.delta_interval_ms or (None, None)
+    names = {field.name for field in fields(AuditStageRow)} - {"delta_low_ms", "delta_high_ms"}
+    kept = {name: getattr(row, name) for name in names}
+    return AuditStageRow(**kept, delta_low_ms=low, delta_high_ms=high)
+
+
+def _optimization(row: Optimization) -> AuditOptimizationRow:
+    low, high = row.interval_ms or (None, None)
+    return AuditOptimizationRow(
+        fix=row.key or row.fix,
+        text=row.fix,
+        cause=str(row.cause),
+        p99_saved_ms=row.p99_saved_ms,
+        saved_low_ms=low,
+        saved_high_ms=high,
+        hours=row.hours,
+        ms_per_hour=row.ms_per_hour,
+        quality_risk=row.quality_risk,
+        reversible=row.reversible,
+        horizon=row.horizon,
+    )
+
+
+def _kept(row: object, kind: type[_T]) -> _T:
     """Return the fields that the table has a column for; the payload has all."""
-    return {field.name: getattr(row, field.name) for field in fields(kind)}
+    return kind(**{field.name: getattr(row, field.name) for field in fields(kind)})

@@ -8,7 +8,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from tailbudget.schemas.audit_rows import AuditCohortRow, AuditRow, AuditStageRow
+from tailbudget.schemas.audit_rows import (
+    AuditCauseRow,
+    AuditCohortRow,
+    AuditOptimizationRow,
+    AuditRow,
+    AuditShapeRow,
+    AuditStageRow,
+)
 from tailbudget.schemas.rows import AlertRow, DeployRow
 from tailbudget.sinks.clickhouse.connection import Connection
 
@@ -29,14 +36,22 @@ _AUDITS: Final = _AUDIT_KEY | {
     "tail_driver": _TEXT,
     "payload": _TEXT,
 }
-_STAGES: Final = _AUDIT_KEY | {
-    field.name: {"stage": _TEXT, "n": _COUNT}.get(field.name, _NUMBER)
-    for field in fields(AuditStageRow)
-}
-_COHORTS: Final = _AUDIT_KEY | {
-    field.name: {"dimension": _TEXT, "value": _TEXT, "n": _COUNT}.get(field.name, _NUMBER)
-    for field in fields(AuditCohortRow)
-}
+_TEXTS: Final = pa.list_(_TEXT)
+_KINDS: Final = {"n": _COUNT, "tail_only": pa.bool_(), "reversible": pa.bool_()}
+_TEXT_COLUMNS: Final = frozenset(
+    {
+        *("stage", "role", "dimension", "value", "cohort", "covariate"),
+        *("cause", "fix", "text", "quality_risk", "horizon"),
+    }
+)
+_PARTS: Final = (
+    ("audit_stages", "stages", AuditStageRow),
+    ("audit_cohorts", "cohorts", AuditCohortRow),
+    ("audit_shape", "shape", AuditShapeRow),
+    ("audit_causes", "causes", AuditCauseRow),
+    ("audit_optimizations", "optimizations", AuditOptimizationRow),
+)
+"""Table, field of `AuditRow`, kind of its rows."""
 _ALERTS: Final = {
     "service": _TEXT,
     "alert": _TEXT,
@@ -63,12 +78,12 @@ def write_audits(connection: Connection, audits: Sequence[AuditRow]) -> None:
     """Write audits; the audit itself last, so that one that is there is there with its parts."""
     keys = [(a.service, a.window_s, a.end_ns // _MS, a.version) for a in audits]
     pairs = list(zip(keys, audits, strict=True))
-    stages = ((*key, *astuple(row)) for key, audit in pairs for row in audit.stages)
-    cohorts = ((*key, *astuple(row)) for key, audit in pairs for row in audit.cohorts)
+    for table, name, kind in _PARTS:
+        columns = _AUDIT_KEY | {field.name: _kind(field.name) for field in fields(kind)}
+        rows = ((*key, *astuple(row)) for key, audit in pairs for row in getattr(audit, name))
+        _insert(connection, table, columns, rows)
     names = list(_AUDITS)[len(_AUDIT_KEY) :]
     whole = ((*key, *(getattr(audit, name) for name in names)) for key, audit in pairs)
-    _insert(connection, "audit_stages", _STAGES, stages)
-    _insert(connection, "audit_cohorts", _COHORTS, cohorts)
     _insert(connection, "audits", _AUDITS, whole)
 
 
@@ -120,6 +135,13 @@ def incarnation(connection: Connection, topic: str, topic_id: str) -> int:
     columns = {"topic": _TEXT, "topic_id": _TEXT, "incarnation": pa.uint32()}
     _insert(connection, "topics", columns, [(topic, topic_id, int(newest) + 1)])
     return int(newest) + 1
+
+
+def _kind(name: str) -> Any:
+    """Return the Arrow type of a column of an audit's part."""
+    if name in {"evidence", "against", "missing"}:
+        return _TEXTS
+    return _TEXT if name in _TEXT_COLUMNS else _KINDS.get(name, _NUMBER)
 
 
 def _insert(
