@@ -1,0 +1,83 @@
+"""The full report of a service over any range, from ClickHouse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from tailbudget.models.cold_start import cold_windows
+from tailbudget.models.evidence import Evidence
+from tailbudget.models.report import Options, report
+from tailbudget.schemas.catalogue import load_catalogue
+from tailbudget.schemas.sections import ColdWindow
+from tailbudget.schemas.settings import Settings
+from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.history import History, Range
+
+_DAY_NS: Final = 86_400 * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What to read back.
+
+    Attributes:
+        service: the service's name.
+        span: from when to when, event time.
+        now_ns: now, by the wall clock.
+        settled_ns: spans that end later are still being written.
+    """
+
+    service: str
+    span: Range
+    now_ns: int
+    settled_ns: int
+
+
+def past_evidence(settings: Settings, store: ClickHouse, past: Past) -> Evidence:
+    """Return the evidence of a service's past.
+
+    Raises:
+        ClickHouseError: it does not answer.
+    """
+    history = History(
+        store,
+        past.service,
+        cold_windows=_cold_windows(settings, store, past),
+        now_ns=past.now_ns,
+        settled_ns=past.settled_ns,
+    )
+    return history.evidence(past.span)
+
+
+def service_report(settings: Settings, store: ClickHouse, past: Past) -> Audit:
+    """Return the report of a service's past.
+
+    Raises:
+        ClickHouseError: it does not answer.
+    """
+    return report(past_evidence(settings, store, past), options(settings, past.service))
+
+
+def options(settings: Settings, service: str) -> Options:
+    """Return what a report of a service is judged by, as the settings say."""
+    chosen = settings.service(service)
+    return Options(
+        slo=chosen.slo,
+        catalogue=load_catalogue(settings.catalogue),
+        workload=chosen.workload,
+    )
+
+
+def _cold_windows(settings: Settings, store: ClickHouse, past: Past) -> list[ColdWindow] | None:
+    """Return the windows after the service's deploys; None when none was ever announced."""
+    deploys = store.recent_deploys(past.service, 0)
+    if not deploys:
+        return None
+    chosen = settings.service(past.service)
+    return list(
+        cold_windows(
+            deploys, past.service, chosen.cold_start_window_min, settings.environment
+        )
+    )
