@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -50,6 +50,9 @@ class ServiceSettings(Group):
     )
     cold_start_window_min: float = Field(
         default=5.0, ge=0, le=1440, description="minutes after a deploy that count as cold"
+    )
+    workload: Literal["online", "batch"] = Field(
+        default="online", description="batch: nobody waits for an answer, and no report is drawn"
     )
 
     @field_validator("covariates", "cohort_dims", "stages")

@@ -84,6 +84,12 @@ class Settings(Group):
         default={},
         description="settings of one service; a key given here replaces that of defaults",
     )
+    environment: str | None = Field(
+        default=None, description="environment whose deploys count; null takes those of all"
+    )
+    catalogue: Path | None = Field(
+        default=None, description="file of fixes that are added to, or replace, those of our own"
+    )
     chat: tuple[ChatChannel, ...] = Field(default=(), description="channels that alerts go to")
     web: WebSettings = Field(default=WebSettings(), description="the worker's own HTTP port")
     data_dir: Path = Field(

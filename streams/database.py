@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from tailbudget.schemas.connections import ClickHouseSettings
-from tailbudget.schemas.errors import ClickHouseError
+from tailbudget.schemas.errors import ClickHouseError, ConfigError
 from tailbudget.sinks.clickhouse import ClickHouse, ClickHouseTarget
 
 _CAUSE: Final = re.compile(r"(?<=\] )[A-Z][^\"')]+|timed out|(?<=HTTP )\d{3}")
@@ -49,3 +49,18 @@ def open_database(clickhouse: ClickHouseSettings, *, create: bool = False) -> Cl
             f"{target.place} does not answer: {cause[0] if cause else error.message}",
             remedy=error.remedy or _REMEDY,
         ) from error
+
+
+def open_existing(clickhouse: ClickHouseSettings) -> ClickHouse:
+    """Connect to ClickHouse; an embedded engine that is not there is not made.
+
+    Raises:
+        ClickHouseError: it does not answer.
+        ConfigError: it refuses us, the database or the directory is missing or in use.
+    """
+    if clickhouse.interface == "chdb" and not clickhouse.path.exists():
+        raise ConfigError(
+            f"there is no embedded ClickHouse in {clickhouse.path}",
+            remedy="give the --data of `tailbudget up`, or set data_dir or clickhouse.path",
+        )
+    return open_database(clickhouse)

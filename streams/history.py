@@ -46,7 +46,6 @@ class History:
         service: the service's name.
         cold_windows: spans after its deploys; None when nobody announced any.
         now_ns: what new rollups are dated by.
-        settled_ns: spans that end later are not kept: they are still being written.
     """
 
     def __init__(
@@ -56,13 +55,12 @@ class History:
         *,
         cold_windows: Sequence[ColdWindow] | None,
         now_ns: int,
-        settled_ns: int,
     ) -> None:
         self._store = store
         self._service = service
         self._cold = cold_windows
         self._now_ns = now_ns
-        self._settled_ns = settled_ns
+        self._complete_ns = 0
 
     def evidence(self, wanted: Range) -> Evidence:
         """Return the evidence of all panes that start in a range.
@@ -85,6 +83,7 @@ class History:
             if span_s * SECOND_NS % pane_ns == 0
             and timeline_slot_ns(span_s * SECOND_NS, pane_ns) <= slot_ns
         ]
+        self._complete_ns = last
         gathering = self._gathering(pane_ns, wanted)
         self._gather(gathering, wanted, pane_ns, usable)
         return gathering.evidence()
@@ -136,7 +135,7 @@ class History:
         below = SPANS_S[: SPANS_S.index(span_s)]
         self._gather(gathering, whole, pane_ns, [s for s in below if s * SECOND_NS % pane_ns == 0])
         evidence = gathering.evidence()
-        if whole.end_ns <= self._settled_ns:
+        if whole.end_ns <= self._complete_ns:  # else panes of it are still to come
             rollup = Rollup(
                 service=self._service,
                 span_s=span_s,

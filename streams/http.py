@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import orjson
 from aiohttp import web
 
-from tailbudget.schemas.connections import WebSettings
+from tailbudget.models.evidence_wire import dump
 from tailbudget.schemas.errors import ConfigError, TailbudgetError
+from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.history import Range
+from tailbudget.streams.service_report import Past, past_evidence
 
 MAX_QUERY: Final = 100_000
 """Characters of a query that we take."""
@@ -24,17 +28,18 @@ ORDER BY window_s, end DESC LIMIT 1 BY window_s
 
 
 class Http:
-    """Serves `/healthz`, `/status`, `/services/NAME` (the latest audits) and `POST /sql`.
+    """Serves `/healthz`, `/status`, `/services/NAME` (the latest audits), `/evidence`, `POST /sql`.
 
     Attributes:
         port: the port it listens on; valid after `start`.
     """
 
     def __init__(
-        self, settings: WebSettings, store: ClickHouse, status: Callable[[], Mapping[str, Any]]
+        self, settings: Settings, store: ClickHouse, status: Callable[[], Mapping[str, Any]]
     ) -> None:
-        self.port = settings.port
-        self._host = settings.host
+        self.port = settings.web.port
+        self._host = settings.web.host
+        self._settings = settings
         self._store = store
         self._status = status
         self._runner: web.AppRunner | None = None
@@ -49,6 +54,7 @@ class Http:
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/status", self._get_status)
         app.router.add_get("/services/{service}", self._service)
+        app.router.add_get("/evidence", self._evidence)
         app.router.add_post("/sql", self._sql)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
@@ -87,6 +93,20 @@ class Http:
             return _json({"error": error.message, "remedy": error.remedy}, status=503)
         audits = {str(row[0]): orjson.loads(row[1]) for row in answer.rows}
         return _json(audits, status=200 if audits else 404)
+
+    async def _evidence(self, request: web.Request) -> web.Response:
+        """Answer with the evidence of ?service=…&start_ns=…&end_ns=…, as bytes."""
+        asked = request.query
+        try:
+            span = Range(int(asked["start_ns"]), int(asked["end_ns"]))
+            past = Past(asked["service"], span, now_ns=time.time_ns())
+        except (KeyError, ValueError):
+            return _json({"error": "give service, start_ns and end_ns"}, status=400)
+        try:
+            found = await asyncio.to_thread(past_evidence, self._settings, self._store, past)
+        except TailbudgetError as error:
+            return _json({"error": error.message, "remedy": error.remedy}, status=503)
+        return web.Response(body=dump(found), content_type="application/octet-stream")
 
     async def _sql(self, request: web.Request) -> web.Response:
         try:

@@ -77,12 +77,8 @@ class RollingReports:
         return due
 
     def _draw(self, service: str, window_s: int, end_ns: int) -> None:
-        past = Past(
-            service,
-            Range(end_ns - window_s * SECOND_NS, end_ns),
-            now_ns=time.time_ns(),
-            settled_ns=end_ns,
-        )
+        span = Range(end_ns - window_s * SECOND_NS, end_ns)
+        past = Past(service, span, now_ns=time.time_ns())
         audit = service_report(self._settings, self._store, past)
         if audit.provenance.n:
             row: AuditRow = audit_row(audit, window_s=window_s, end_ns=end_ns, full=True)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
 from tailbudget.models.cold_start import cold_windows
-from tailbudget.models.evidence import Evidence
-from tailbudget.models.report import Options, report
 from tailbudget.schemas.catalogue import load_catalogue
+
+from tailbudget.models.evidence import Evidence
+from tailbudget.models.evidence_wire import load
+from tailbudget.models.report import Options, report
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.ask_worker import refusal_of, request
+from tailbudget.streams.data_directory import running_worker
+from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Range
-
-_DAY_NS: Final = 86_400 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +31,11 @@ class Past:
         service: the service's name.
         span: from when to when, event time.
         now_ns: now, by the wall clock.
-        settled_ns: spans that end later are still being written.
     """
 
     service: str
     span: Range
     now_ns: int
-    settled_ns: int
 
 
 def past_evidence(settings: Settings, store: ClickHouse, past: Past) -> Evidence:
@@ -46,9 +49,35 @@ def past_evidence(settings: Settings, store: ClickHouse, past: Past) -> Evidence
         past.service,
         cold_windows=_cold_windows(settings, store, past),
         now_ns=past.now_ns,
-        settled_ns=past.settled_ns,
     )
     return history.evidence(past.span)
+
+
+def ask_evidence(settings: Settings, past: Past) -> Evidence:
+    """Return the evidence of a service's past, from ClickHouse or the worker that owns it.
+
+    Raises:
+        ClickHouseError: ClickHouse, or the worker that owns it, does not answer.
+        ConfigError: there is no such database.
+    """
+    if settings.clickhouse.interface == "chdb":
+        worker = running_worker(settings.data_dir)
+        if worker is not None:
+            return _ask_worker(worker, past)
+    with closing(open_existing(settings.clickhouse)) as store:
+        return past_evidence(settings, store, past)
+
+
+def _ask_worker(worker: Mapping[str, Any], past: Past) -> Evidence:
+    asked = {
+        "service": past.service,
+        "start_ns": past.span.start_ns,
+        "end_ns": past.span.end_ns,
+    }
+    response = request(worker, "GET", "/evidence", params=asked)
+    if response.ok:
+        return load(response.content)
+    raise refusal_of(response)
 
 
 def service_report(settings: Settings, store: ClickHouse, past: Past) -> Audit:
@@ -77,7 +106,5 @@ def _cold_windows(settings: Settings, store: ClickHouse, past: Past) -> list[Col
         return None
     chosen = settings.service(past.service)
     return list(
-        cold_windows(
-            deploys, past.service, chosen.cold_start_window_min, settings.environment
-        )
+        cold_windows(deploys, past.service, chosen.cold_start_window_min, settings.environment)
     )

@@ -14,14 +14,11 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from tailbudget.schemas.errors import ClickHouseError, ConfigError
 from tailbudget.schemas.settings import Settings
+from tailbudget.streams.ask_worker import json_of, refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 
 Output = Literal["table", "json"]
-_PATIENCE_S: Final = (5.0, 300.0)
-"""For a connection, and for the answer of a query."""
-
 _WIDEST: Final = 10_000
 """Letters of a line where there is no terminal."""
 
@@ -85,21 +82,7 @@ def ask_worker(worker: Mapping[str, Any], query: str) -> Answer:
         ClickHouseError: it does not answer.
         ConfigError: the query is wrong, or more than reading.
     """
-    if not {"host", "port"} <= worker.keys():
-        raise ClickHouseError(
-            f"the embedded ClickHouse belongs to process {worker.get('pid', '?')}, which serves "
-            "no HTTP",
-            remedy="set web.enabled for the worker, or stop it and ask again",
-        )
-    url = f"http://{worker['host']}:{worker['port']}/sql"
-    try:
-        response = requests.post(url, json={"query": query}, timeout=_PATIENCE_S)
-    except requests.RequestException as error:
-        raise ClickHouseError(
-            f"the worker that owns the embedded ClickHouse does not answer at {url}",
-            remedy="wait until it has started; if it hangs, stop it and ask again",
-        ) from error
-    return _read(response, url)
+    return _read(request(worker, "POST", "/sql", json={"query": query}))
 
 
 def as_json(answer: Answer) -> str:
@@ -123,34 +106,18 @@ def as_table(answer: Answer) -> Group:
 
 def _ask_directly(settings: Settings, query: str) -> Answer:
     # Here, so that the commands that need no database start without its libraries.
-    from tailbudget.streams.database import open_database  # noqa: PLC0415
+    from tailbudget.streams.database import open_existing  # noqa: PLC0415
 
-    clickhouse = settings.clickhouse
-    if clickhouse.interface == "chdb" and not clickhouse.path.exists():
-        raise ConfigError(
-            f"there is no embedded ClickHouse in {clickhouse.path}",
-            remedy="give the --data of `tailbudget up`, or set data_dir or clickhouse.path",
-        )
-
-    with closing(open_database(clickhouse)) as database:
+    with closing(open_existing(settings.clickhouse)) as database:
         found = database.query(query)
     return Answer(found.columns, found.rows, found.truncated)
 
 
-def _read(response: requests.Response, url: str) -> Answer:
-    try:
-        body = orjson.loads(response.content)
-    except orjson.JSONDecodeError:
-        body = None
-    if response.ok and isinstance(body, dict) and {"columns", "rows"} <= body.keys():
+def _read(response: requests.Response) -> Answer:
+    body = json_of(response)
+    if response.ok and {"columns", "rows"} <= body.keys():
         return Answer(body["columns"], body["rows"], bool(body.get("truncated")))
-    said = body.get("error") if isinstance(body, dict) else None
-    if said:
-        raise ConfigError(str(said), remedy=str(body.get("remedy") or "correct the query"))
-    raise ClickHouseError(
-        f"{url} answers HTTP {response.status_code} and no result",
-        remedy="is that port the worker's? see worker.json in data_dir",
-    )
+    raise refusal_of(response)
 
 
 def _cell(value: object) -> str:

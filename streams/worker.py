@@ -96,7 +96,7 @@ class Worker:
             ConfigError: the HTTP port is taken.
         """
         if self.settings.web.enabled:
-            self.http = Http(self.settings.web, self._store, self.status)
+            self.http = Http(self.settings, self._store, self.status)
             await self.http.start()
         await self.app.start()
         self._running = True
