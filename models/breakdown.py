@@ -69,11 +69,15 @@ class Breakdown:
             among: [M] rows to look at; None means all.
         """
         chosen = np.ones(len(self), np.bool_) if among is None else among
-        for weight in (self.weight, self.slow):
-            whole = float(weight[chosen].sum())
-            if whole and float(weight[chosen & holds].sum()) < NEARLY_EVERY * whole:
-                return False
-        return True
+        return all(_mostly(weight[chosen], holds[chosen]) for weight in (self.weight, self.slow))
+
+    def usually(self, holds: Flags, among: Flags) -> bool:
+        """Tell whether something holds in nearly every one of some rows, slow ones or not."""
+        return _mostly(self.weight[among], holds[among])
+
+
+def _mostly(weight: Floats, holds: Flags) -> bool:
+    return float(weight[holds].sum()) >= NEARLY_EVERY * float(weight.sum())
 
 
 def breakdown(total: Summary, slow: Band, fast: Band) -> Breakdown:

@@ -1,8 +1,8 @@
 """Which stages hold others? Adding a container to its parts would count the time twice.
 
 A container is the sum of its parts, to the resolution of the sketch, in nearly every row; or it
-encloses them: it is never shorter than they are together and grows one for one with each of them.
-The second is asked only where stages take more time together than there is: two stages one after
+encloses them: it is nearly never shorter than they are together, also when requests are slow, and
+grows one for one with each of them. The second is asked only where stages take more time together than there is: two stages one after
 the other may well follow the same input.
 """
 
@@ -100,8 +100,10 @@ def _best_sum(rows: Breakdown, stage: str) -> tuple[str, ...]:
     there: Flags = whole > 0
     if len(others) < 2 or not there.any():
         return ()
-    means = rows.weight[there] @ rows.of(others)[there] / rows.weight[there].sum()
-    target = float(np.average(whole[there], weights=rows.weight[there]))
+    # The few rows in which a container has time of its own are slow: they would spoil the means.
+    usual = there & (whole <= np.median(whole[there]))
+    weight = rows.weight[usual] / rows.weight[usual].sum()
+    means, target = weight @ rows.of(others)[usual], float(weight @ whole[usual])
     # A part that is shorter than the resolution can't be told from none.
     told = np.flatnonzero(means > SAME * target).tolist()
     longest = sorted(told, key=lambda at: (-means[at], others[at]))[:MOST_PARTS]
@@ -111,7 +113,7 @@ def _best_sum(rows: Breakdown, stage: str) -> tuple[str, ...]:
         parts = tuple(sorted(others[longest[at]] for at in chosen))
         off = np.abs(rows.of(parts).sum(axis=1) - whole)
         error = float(np.average(off[there], weights=rows.weight[there]))
-        if error < least and rows.nearly_every(off <= SAME * whole, there):
+        if error < least and rows.usually(off <= SAME * whole, there):
             best, least = parts, error
     return best
 
