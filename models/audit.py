@@ -13,18 +13,17 @@ from typing import Any, Final
 
 from tailbudget.models.cautions import cautions
 from tailbudget.models.cohort_split import CohortTotals, cohort_split
-from tailbudget.models.ranks import ranks
 from tailbudget.models.snapshot import snapshot, verdict
-from tailbudget.models.tail import SLOW, slow_band, slow_fast
+from tailbudget.models.stage_table import light_stage_table
+from tailbudget.models.tail import SLOW
 from tailbudget.schemas.sections import StageRow
-from tailbudget.schemas.slo import QUANTILES, SloTarget
-from tailbudget.schemas.summary import FAILED, TOTAL, Summary
+from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.verdicts import (
     AUDIT_SCHEMA,
     Audit,
     Percentile,
     Provenance,
-    TailTable,
 )
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,7 +53,7 @@ def audit(
         ValueError: `total` has not exactly one group, or the threshold names no percentile.
     """
     rows = snapshot(total, slo)
-    table = slow_fast(total, slow_band(slow_request_threshold))
+    table = light_stage_table(total, slow_request_threshold)
     ledger = Counter[str]()
     for (_, reason), count in total.ledger.items():
         ledger[reason] += count
@@ -62,11 +61,11 @@ def audit(
         verdict=verdict(rows),
         provenance=_provenance(total, slo, start_ns, end_ns),
         end_to_end=rows,
-        stages=_stages(total, table),
-        tail_driver=table.driver if table else None,
+        stages=table.rows,
+        tail_driver=table.driver,
         cohorts=cohort_split(cohorts),
         ledger=dict(sorted(ledger.items())),
-        warnings=cautions(total, cohorts, ledger, slo),
+        warnings=(*cautions(total, cohorts, ledger, slo), *table.notes),
     )
 
 
@@ -78,7 +77,7 @@ def as_report(audit: Audit) -> dict[str, Any]:
         "provenance": asdict(audit.provenance)
         | {"assumptions": list(audit.provenance.assumptions)},
         "end_to_end": [_percentile(row) for row in audit.end_to_end],
-        "stages": [asdict(row) for row in audit.stages],
+        "stages": [_stage(row) for row in audit.stages],
         "tail_driver": asdict(audit.tail_driver) if audit.tail_driver else None,
         "shape": [asdict(row) for row in audit.shape],
         "cohorts": [asdict(row) for row in audit.cohorts],
@@ -94,6 +93,15 @@ def as_report(audit: Audit) -> dict[str, Any]:
 def _percentile(row: Percentile) -> Mapping[str, Any]:
     named = {key: value for key, value in asdict(row).items() if key not in _INTERNAL}
     return named | {"status": None if row.status is None else str(row.status)}
+
+
+def _stage(row: StageRow) -> Mapping[str, Any]:
+    interval = row.delta_interval_ms
+    return asdict(row) | {
+        "role": str(row.role),
+        "related": list(row.related),
+        "delta_interval_ms": None if interval is None else list(interval),
+    }
 
 
 def _provenance(total: Summary, slo: SloTarget | None, start_ns: int, end_ns: int) -> Provenance:
@@ -112,28 +120,3 @@ def _provenance(total: Summary, slo: SloTarget | None, start_ns: int, end_ns: in
 def _rfc3339(time_ns: int) -> str:
     at = _EPOCH + timedelta(microseconds=time_ns // 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _stages(total: Summary, table: TailTable | None) -> tuple[StageRow, ...]:
-    tail = {row.stage: row for row in table.rows} if table else {}
-    rows = []
-    for stage in total.stages:
-        order = ranks(total, stage)
-        if stage in (TOTAL, FAILED) or not order.n:
-            continue
-        row = tail.get(stage)
-        p50, p95, p99 = (order.quantile_ms(q) for q in QUANTILES.values())
-        rows.append(
-            StageRow(
-                stage=stage,
-                n=order.n,
-                p50_ms=p50,
-                p95_ms=p95,
-                p99_ms=p99,
-                mean_fast_ms=row.mean_fast_ms if row else None,
-                mean_slow_ms=row.mean_slow_ms if row else None,
-                delta_ms=row.delta_ms if row else None,
-                tail_share_pct=row.tail_share_pct if row else None,
-            )
-        )
-    return tuple(rows)

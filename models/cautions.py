@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
 
 from tailbudget.models.cohort_split import CohortTotals, other_share_pct
 from tailbudget.schemas.ledger import TOTAL_IN_SECONDS, is_quarantined, is_rejected
 from tailbudget.schemas.slo import SloTarget
-from tailbudget.schemas.summary import FIXED_STAGES, TOTAL, Summary
-
-OVERLAP: Final = 1.05
-"""Stages overlap when together they exceed the total by this factor; less is rounding."""
+from tailbudget.schemas.summary import Summary
 
 
 def cautions(
@@ -25,7 +21,6 @@ def cautions(
             _units(total, ledger),
             _failures(total),
             _left_out(ledger),
-            _overlap(total),
             _folded(cohorts),
         )
         for text in texts
@@ -65,16 +60,6 @@ def _left_out(ledger: Mapping[str, int]) -> Iterator[str]:
     clamped = ledger.get("clamped", 0)
     if clamped:
         yield f"{clamped:,} values lie outside of the sketch's range; their percentiles are bounds"
-
-
-def _overlap(total: Summary) -> Iterator[str]:
-    whole = int(total.sum_ns[0, total.stages.index(TOTAL)])
-    parts = int(total.sum_ns[0, len(FIXED_STAGES) :].sum())
-    if whole and parts > OVERLAP * whole:
-        yield (
-            f"stages overlap: together they are {parts / whole:.2f} times the total, "
-            "so their shares do not add up"
-        )
 
 
 def _folded(cohorts: CohortTotals) -> Iterator[str]:

@@ -19,6 +19,9 @@ from tailbudget.schemas.slo import QUANTILES
 WHOLE: Final = "cohort"
 """The dimension of a row that stands for a whole cohort of several dimensions."""
 
+Parts = Mapping[tuple[str, str], Sequence[int]]
+"""(dimension, value) to the cohorts that have it, by their index."""
+
 _P95: Final = QUANTILES["p95"]
 _P99: Final = QUANTILES["p99"]
 
@@ -52,19 +55,26 @@ def cohort_split(totals: CohortTotals) -> tuple[CohortRow, ...]:
     The most over-represented among slow requests come first. Slow is above the p95 of all
     requests, failures being the slowest; the bucket in which that p95 lies is shared out.
     """
-    parts = _parts(totals.cohorts)
+    parts = members_of(totals.cohorts)
     if not parts or not totals.requests.sum():
         return ()
-    of_parts = _gather(totals, list(parts.values()))
-    everything = _gather(totals, [range(len(totals.cohorts))])
-    all_p99 = _p99_ms(everything)[0]
+    return tuple(sorted(rows_of(totals, parts), key=over_represented))
+
+
+def rows_of(totals: CohortTotals, parts: Parts) -> list[CohortRow]:
+    """Return a row for each part, in their order; there are requests, and no part is empty."""
+    of_parts = gather(totals, list(parts.values()))
+    everything = gather(totals, [range(len(totals.cohorts))])
+    all_p99 = p99s_ms(everything)[0]
     columns = (
         of_parts.requests.tolist(),
-        _p99_ms(of_parts),
-        _share_pct(_slow(of_parts, everything), float(_slow(everything, everything)[0])),
+        p99s_ms(of_parts),
+        _share_pct(
+            slow_counts(of_parts, everything), float(slow_counts(everything, everything)[0])
+        ),
         _share_pct(of_parts.requests, float(everything.requests[0])),
     )
-    rows = [
+    return [
         CohortRow(
             dimension=dimension,
             value=value,
@@ -76,7 +86,6 @@ def cohort_split(totals: CohortTotals) -> tuple[CohortRow, ...]:
         )
         for (dimension, value), n, p99, slow, traffic in zip(parts, *columns, strict=True)
     ]
-    return tuple(sorted(rows, key=_most_over_represented))
 
 
 def other_share_pct(totals: CohortTotals) -> float | None:
@@ -87,7 +96,7 @@ def other_share_pct(totals: CohortTotals) -> float | None:
     return 100 * int(totals.requests[totals.cohorts.index(OTHER)]) / everything
 
 
-def _parts(cohorts: tuple[Cohort, ...]) -> Mapping[tuple[str, str], Sequence[int]]:
+def members_of(cohorts: tuple[Cohort, ...]) -> Parts:
     """Return (dimension, value) to the cohorts that have it, whole cohorts among them."""
     members: dict[tuple[str, str], list[int]] = defaultdict(list)
     for at, cohort in enumerate(cohorts):
@@ -98,7 +107,7 @@ def _parts(cohorts: tuple[Cohort, ...]) -> Mapping[tuple[str, str], Sequence[int
     return members
 
 
-def _gather(totals: CohortTotals, parts: Sequence[Sequence[int]]) -> CohortTotals:
+def gather(totals: CohortTotals, parts: Sequence[Sequence[int]]) -> CohortTotals:
     """Add up the cohorts of each part; no part is empty."""
     at = np.concatenate([np.asarray(part, np.intp) for part in parts])
     starts = np.cumsum([0, *(len(part) for part in parts[:-1])])
@@ -114,7 +123,7 @@ def _gather(totals: CohortTotals, parts: Sequence[Sequence[int]]) -> CohortTotal
     )
 
 
-def _p99_ms(totals: CohortTotals) -> list[float | None]:
+def p99s_ms(totals: CohortTotals) -> list[float | None]:
     """Return the p99 of the successes of each row, None where they are too few."""
     cumulated = np.cumsum(totals.counts, axis=1)
     n = totals.counts.sum(axis=1)
@@ -125,7 +134,7 @@ def _p99_ms(totals: CohortTotals) -> list[float | None]:
     return [value if fits else None for value, fits in zip(p99.tolist(), enough, strict=True)]
 
 
-def _slow(totals: CohortTotals, everything: CohortTotals) -> NDArray[np.float64]:
+def slow_counts(totals: CohortTotals, everything: CohortTotals) -> NDArray[np.float64]:
     """Return how many requests of each row are above the p95 of `everything`."""
     counts = everything.counts[0]
     n = int(everything.requests[0])
@@ -148,5 +157,6 @@ def _share_pct(part: NDArray[np.number], whole: float) -> list[float | None]:
     return [100 * value / whole for value in part.tolist()]
 
 
-def _most_over_represented(row: CohortRow) -> tuple[float, str, str]:
+def over_represented(row: CohortRow) -> tuple[float, str, str]:
+    """Return what sorts the most over-represented among slow requests first."""
     return (row.traffic_share_pct or 0) - (row.slow_share_pct or 0), row.dimension, row.value

@@ -32,6 +32,7 @@ class Fit:
         intercept: milliseconds at 0; for "loglog" ln of the milliseconds at 1.
         curvature: milliseconds a unit squared; 0 unless "quadratic".
         residual: standard deviation of what is left, in the unit of the left-hand side.
+        slope_error: standard error of `slope`, were each of the n a row; None when "quadratic".
     """
 
     kind: Kind
@@ -41,6 +42,7 @@ class Fit:
     intercept: float
     curvature: float
     residual: float
+    slope_error: float | None = None
 
     def predict(self, x: float) -> float:
         """Return the milliseconds expected at x (x > 0 for "loglog")."""
@@ -106,7 +108,7 @@ def _line(
     slope = xy / xx
     r2 = min(xy * xy / (xx * yy), 1.0)
     residual = (yy * (1.0 - r2) / (n - 2)) ** 0.5
-    return Fit(kind, n, r2, slope, y - slope * x, 0.0, residual)
+    return Fit(kind, n, r2, slope, y - slope * x, 0.0, residual, residual / xx**0.5)
 
 
 def _parabola(n: int, mean: NDArray[np.float64], product: NDArray[np.float64]) -> Fit | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.sketch import bucket_index
 from tailbudget.models.tail import FAST, SLOW, Band, band_limits_ms
 from tailbudget.schemas.summary import TOTAL, Summary
 
@@ -76,10 +77,24 @@ def sampled(summary: Summary) -> Sampled:
 
 
 def in_band(summary: Summary, rows: Sampled, band: Band) -> NDArray[np.bool_]:
-    """Return [M] which sampled requests lie in a band of the whole summary, such as `SLOW`."""
+    """Return [M] which sampled requests lie in a band of the whole summary, such as `SLOW`.
+
+    A percentile is known to its sketch bucket: all requests of the buckets in which a band begins
+    and ends are in it. Milliseconds are exact.
+    """
     low, high = band_limits_ms(summary, band)
+    if low > high:
+        return np.zeros(len(rows), np.bool_)
     total = rows.stage(TOTAL)
-    return (total >= low) & (total <= high)
+    bucket = bucket_index(total)
+    first, last = bucket_index(np.array([low, high])).tolist()
+    inside: NDArray[np.bool_] = (bucket >= first) & (bucket <= last)
+    lower, upper = band
+    if not isinstance(lower, str):
+        inside &= total > lower
+    if not isinstance(upper, str):
+        inside &= total <= upper
+    return inside
 
 
 __all__ = ["FAST", "SLOW", "Sampled", "in_band", "sampled"]

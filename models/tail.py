@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.ranks import Ranks, ranks
 from tailbudget.models.sketch import nearest_rank
-from tailbudget.schemas.summary import FAILED, TOTAL, Summary
+from tailbudget.schemas.summary import FAILED, TOTAL, Profile, Summary
 from tailbudget.schemas.verdicts import TailDriver, TailRow, TailTable
 
 Band = tuple[str | float, str | float]
@@ -67,6 +67,15 @@ def band_limits_ms(summary: Summary, band: Band) -> tuple[float, float]:
     return low, high
 
 
+def band_shares(summary: Summary, band: Band) -> NDArray[np.float64]:
+    """Return [R] which share of the requests of each bucket of the profile a band takes.
+
+    Raises:
+        ValueError: the summary has not exactly one group, or the band names no percentile.
+    """
+    return _shares(summary.profile, _rank_span(ranks(summary), band))
+
+
 def _rank_span(order: Ranks, band: Band) -> tuple[int, int]:
     """Return the first and the last rank of a band; the first is larger when it is empty."""
     lower, upper = band
@@ -93,10 +102,15 @@ def _band_means(summary: Summary, span: tuple[int, int]) -> tuple[int, NDArray[n
     size = int(span[1] - span[0] + 1)
     if size < 1 or not len(profile.n):
         return 0, None
+    return size, _shares(profile, span) @ profile.stage_ns / (size * _NS_PER_MS)
+
+
+def _shares(profile: Profile, span: tuple[int, int]) -> NDArray[np.float64]:
+    """Return [R] which share of each coarse bucket lies between two ranks."""
     last = np.cumsum(profile.n)
     inside = np.minimum(last, span[1]) - np.maximum(last - profile.n, span[0] - 1)
-    share = np.maximum(inside, 0) / profile.n
-    return size, share @ profile.stage_ns / (size * _NS_PER_MS)
+    share: NDArray[np.float64] = np.maximum(inside, 0) / profile.n
+    return share
 
 
 def _row(stage: str, pair: tuple[float, float], total_delta_ms: float) -> TailRow:

@@ -37,10 +37,15 @@ class StageRow:
         tail_share_pct: see `TailRow`.
         role: a container holds other stages, parallel stages run at the same time; neither is
             added to the others.
-        p99_share_pct: the stage's part of the total in the slow band; with the other stages that
-            are added up at most 100.
-        tail_only: the median is steady while the p99 is not: the stage hurts the tail alone.
+        p99_share_pct: the stage's part of the total in the slow band: of a parallel stage the
+            time in which it is the longest branch; None for a container. Over all stages at most
+            100 together.
+        tail_only: the median is steady while the p99 is not: the stage hurts the tail alone; None
+            below 1,000 requests.
         delta_interval_ms: bootstrap interval of `delta_ms`.
+        gap_ms: what the stage adds to the total's slow-minus-fast difference, by the rule of
+            `p99_share_pct`; over all stages they add up to it.
+        related: of a container the stages in it, of a parallel stage the other branches.
     """
 
     stage: str
@@ -56,6 +61,8 @@ class StageRow:
     p99_share_pct: float | None = None
     tail_only: bool | None = None
     delta_interval_ms: Interval | None = None
+    gap_ms: float | None = None
+    related: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

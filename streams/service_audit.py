@@ -12,7 +12,8 @@ from tailbudget.models.merge import merge
 from tailbudget.models.reduce import bare, flatten
 from tailbudget.models.select import collapse
 from tailbudget.models.snapshot import snapshot
-from tailbudget.models.tail import slow_fast
+from tailbudget.models.stage_table import light_stage_table
+from tailbudget.models.tail import SLOW
 from tailbudget.models.window import Window
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.rows import AlertRow
@@ -205,8 +206,7 @@ class ServiceAudit:
         return merge([total, *(flatten(one, window.start_ns, end_ns) for one in newest)])
 
     def _alert(self, change: Transition, total: Summary, seconds: int) -> dict[str, Any]:
-        table = slow_fast(total)
-        driver = table.driver if table else None
+        driver = light_stage_table(total, SLOW[0]).driver
         row = change.row
         return {
             "schema": "tailbudget.alert/1",
