@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.ranks import Ranks, ranks
+from tailbudget.models.rows import COARSE
 from tailbudget.models.sketch import nearest_rank
-from tailbudget.schemas.summary import FAILED, TOTAL, Summary
+from tailbudget.schemas.summary import FAILED, TOTAL, Profile, Summary
 from tailbudget.schemas.verdicts import TailDriver, TailRow, TailTable
 
 Band = tuple[str | float, str | float]
@@ -67,6 +68,24 @@ def band_limits_ms(summary: Summary, band: Band) -> tuple[float, float]:
     return low, high
 
 
+def band_counts(whole: Summary, parts: Summary, band: Band) -> NDArray[np.float64]:
+    """Return [G] how many successful requests of each group lie in a band of the whole.
+
+    Args:
+        whole: one group; its ranks are the band's.
+        parts: the same requests, or some of them, in any groups.
+        band: such as `SLOW`.
+
+    Raises:
+        ValueError: `whole` has not exactly one group, or the band names no percentile.
+    """
+    share = np.zeros(COARSE)
+    share[whole.profile.bucket] = _shares(whole.profile, _rank_span(ranks(whole), band))
+    profile = parts.profile
+    inside = share[profile.bucket] * profile.n
+    return np.bincount(profile.group, inside, len(parts.pane_ns))
+
+
 def _rank_span(order: Ranks, band: Band) -> tuple[int, int]:
     """Return the first and the last rank of a band; the first is larger when it is empty."""
     lower, upper = band
@@ -93,10 +112,15 @@ def _band_means(summary: Summary, span: tuple[int, int]) -> tuple[int, NDArray[n
     size = int(span[1] - span[0] + 1)
     if size < 1 or not len(profile.n):
         return 0, None
+    return size, _shares(profile, span) @ profile.stage_ns / (size * _NS_PER_MS)
+
+
+def _shares(profile: Profile, span: tuple[int, int]) -> NDArray[np.float64]:
+    """Return [R] which share of each coarse bucket lies between two ranks."""
     last = np.cumsum(profile.n)
     inside = np.minimum(last, span[1]) - np.maximum(last - profile.n, span[0] - 1)
-    share = np.maximum(inside, 0) / profile.n
-    return size, share @ profile.stage_ns / (size * _NS_PER_MS)
+    share: NDArray[np.float64] = np.maximum(inside, 0) / profile.n
+    return share
 
 
 def _row(stage: str, pair: tuple[float, float], total_delta_ms: float) -> TailRow:
