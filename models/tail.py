@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.ranks import Ranks, ranks
+from tailbudget.models.rows import COARSE
 from tailbudget.models.sketch import nearest_rank
 from tailbudget.schemas.summary import FAILED, TOTAL, Profile, Summary
 from tailbudget.schemas.verdicts import TailDriver, TailRow, TailTable
@@ -74,6 +75,24 @@ def band_shares(summary: Summary, band: Band) -> NDArray[np.float64]:
         ValueError: the summary has not exactly one group, or the band names no percentile.
     """
     return _shares(summary.profile, _rank_span(ranks(summary), band))
+
+
+def band_counts(whole: Summary, parts: Summary, band: Band) -> NDArray[np.float64]:
+    """Return [G] how many successful requests of each group lie in a band of the whole.
+
+    Args:
+        whole: one group; its ranks are the band's.
+        parts: the same requests, or some of them, in any groups.
+        band: such as `SLOW`.
+
+    Raises:
+        ValueError: `whole` has not exactly one group, or the band names no percentile.
+    """
+    share = np.zeros(COARSE)
+    share[whole.profile.bucket] = _shares(whole.profile, _rank_span(ranks(whole), band))
+    profile = parts.profile
+    inside = share[profile.bucket] * profile.n
+    return np.bincount(profile.group, inside, len(parts.pane_ns))
 
 
 def _rank_span(order: Ranks, band: Band) -> tuple[int, int]:

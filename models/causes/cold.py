@@ -1,0 +1,105 @@
+"""Cold start: slow requests lie in the windows after deploys and scale-ups.
+
+Share: how much more of the slow band than of the fast band lies in cold windows, so far as cold
+requests stay slower at equal shape. Established: 0.95 with announced deploys (an event is no
+inference), 0.6 with suspected starts only.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tailbudget.models.causes.picture import Picture
+from tailbudget.models.causes.weighed import Weighed
+from tailbudget.schemas.proposals import CauseName
+
+_ANNOUNCED: Final = 0.95
+_SUSPECTED: Final = 0.6
+
+
+def weigh(picture: Picture) -> Weighed | None:
+    """Return the cause; None when nothing started."""
+    announced = cold_share(picture)
+    suspected = _suspected_share(picture)
+    if announced >= suspected and announced > 0:
+        return _announced(picture, announced)
+    return _suspected(picture, suspected) if suspected > 0 else None
+
+
+def cold_share(picture: Picture) -> float:
+    """Return the share of the gap that is tied to announced cold windows."""
+    rows = picture.requests
+    if not rows.cold.any() or rows.cold.all():
+        return 0.0
+    slow, fast = float(rows.cold[rows.slow].mean()), float(rows.cold[rows.fast].mean())
+    raw, level = _excess(picture, 0)
+    if raw <= 0 or fast >= 1:
+        return 0.0
+    return max((slow - fast) / (1 - fast), 0.0) * min(max(level / raw, 0.0), 1.0)
+
+
+def _excess(picture: Picture, stage: int) -> tuple[float, float]:
+    """Return by how much cold requests are slower: as measured, and at equal shape."""
+    cold = picture.requests.cold
+    raw, level = (
+        values[cold, stage].mean() - values[~cold, stage].mean()
+        for values in (picture.requests.stage_ms, picture.split.adjusted_ms)
+    )
+    return float(raw), float(level)
+
+
+def _announced(picture: Picture, share: float) -> Weighed:
+    rows, start = picture.requests, picture.found.cold_start
+    slow, traffic = 100 * rows.cold[rows.slow].mean(), 100 * rows.cold.mean()
+    raw, level = _excess(picture, 0)
+    excess = {name: _excess(picture, s + 1)[1] for s, name in enumerate(rows.stages[1:])}
+    stage = max(excess, key=lambda name: excess[name])
+    evidence = [
+        f"{slow:.0f} % of the slow requests lie in cold windows, which hold {traffic:.2g} % of all",
+        f"at equal shape a request in a cold window takes {level:,.3g} ms longer, "
+        f"{excess[stage]:,.3g} ms of it in {stage}",
+    ]
+    against = []
+    if start.filtered_p99_ms is not None and start.unfiltered_p99_ms is not None:
+        text = f"p99 {start.unfiltered_p99_ms:,.4g} ms with cold windows, "
+        text += f"{start.filtered_p99_ms:,.4g} ms without"
+        better = start.filtered_p99_ms < start.unfiltered_p99_ms
+        (evidence if better else against).append(text)
+    if level < raw / 2:
+        against.append(f"of {raw:,.3g} ms in cold windows inputs explain {raw - level:,.3g} ms")
+    return Weighed(
+        cause=CauseName.COLD_START,
+        stage=stage,
+        share=share,
+        established=_ANNOUNCED * picture.confidence,
+        evidence=tuple(evidence),
+        against=tuple(against),
+    )
+
+
+def _suspected_share(picture: Picture) -> float:
+    """Return the requests of suspected starts as a share of all that are slower than the fast."""
+    slow_n = 0.05 * sum(row.n for row in picture.found.end_to_end[:1])
+    waves = sum(row.n for row in picture.found.cold_start.suspected)
+    return min(waves / slow_n, 1.0) if slow_n else 0.0
+
+
+def _suspected(picture: Picture, share: float) -> Weighed:
+    found = picture.found.cold_start.suspected
+    n = sum(row.n for row in found)
+    worst = max(found, key=lambda row: row.worst_ms)
+    named = f" of {worst.instance}" if worst.instance else ""
+    driver = picture.found.tail_driver
+    return Weighed(
+        cause=CauseName.COLD_START,
+        stage=driver.stage if driver else "",
+        share=share,
+        established=_SUSPECTED * picture.confidence,
+        evidence=(
+            f"{len(found)} suspected starts with {n:,} slow requests ({100 * share:.2g} % of the "
+            f"slowest twentieth); the worst{named} at {worst.at}: {worst.worst_ms:,.4g} ms, "
+            f"{worst.usual_ms:,.4g} ms is usual",
+        ),
+        against=("no deploy or scale-up event confirms them",),
+        missing=("send deploy and scale-up events (`--deploys`, or the deploys topic)",),
+    )

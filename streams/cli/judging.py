@@ -1,0 +1,118 @@
+"""Options of the commands that print a report, and how it is printed."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tailbudget.schemas.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tailbudget.schemas.verdicts import Audit
+
+
+class Format(StrEnum):
+    """How a report is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    JSON = "json"
+
+
+Slo = Annotated[
+    str | None,
+    typer.Option(
+        "--slo",
+        "--slo-target",
+        metavar="TARGET",
+        help="Such as p50=100,p95=180,p99=200,budget=1; else what the settings say.",
+    ),
+]
+SlowThreshold = Annotated[
+    str,
+    typer.Option(
+        "--slow-request-threshold",
+        metavar="WHERE",
+        help="Where slow begins: p95 (to p99), p99 (and beyond), or milliseconds.",
+    ),
+]
+As = Annotated[Format, typer.Option("--format", "-f", help="How the report is written.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")
+]
+Advice = Annotated[
+    bool, typer.Option("--advice", help="Add the optimisation brief.", show_default=False)
+]
+ContextFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--context",
+        metavar="FILE",
+        help="YAML or JSON about framework, runtime, hardware, traffic, constraints; for --advice.",
+    ),
+]
+ProposeSlo = Annotated[
+    bool,
+    typer.Option(
+        "--propose-slo",
+        help="Add the SLO that the measured profile supports, with a budget for each stage.",
+        show_default=False,
+    ),
+]
+
+
+def slow_threshold(text: str) -> str | float:
+    """Return "p95", "p99" or milliseconds.
+
+    Raises:
+        ConfigError: it is none of them.
+    """
+    if text in {"p95", "p99"}:
+        return text
+    try:
+        ms = float(text.removesuffix("ms"))
+    except ValueError:
+        ms = 0.0
+    if not 0 < ms < float("inf"):
+        raise ConfigError(
+            f"--slow-request-threshold {text!r} is no threshold",
+            remedy="give p95, p99 or milliseconds, such as 250",
+        )
+    return ms
+
+
+def exit_status(audit: Audit) -> int:
+    """Return 0 within the SLO, 1 for a breach, 3 for a refusal, 4 for not enough data."""
+    from tailbudget.schemas.verdicts import Verdict  # noqa: PLC0415
+
+    if audit.refused:
+        return 3
+    if audit.verdict is Verdict.BREACH:
+        return 1
+    if audit.verdict in {Verdict.OK, Verdict.AT_RISK}:
+        return 0
+    promised = audit.provenance.slo is not None and audit.provenance.slo.items()
+    judged = all(row.status is None for row in audit.end_to_end)
+    return 0 if judged and not promised else 4
+
+
+def write(text: str, output: Path | None) -> None:
+    """Write a report to a file or to standard output.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    if output is None:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"{output} cannot be written: {error.strerror}", remedy="give another --output"
+        ) from error

@@ -1,0 +1,173 @@
+"""Pairs of services that look alike and have different causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from findings import findings
+from simulated import Service
+from tailbudget.models.causes import causes
+from tailbudget.models.evidence import Evidence
+from tailbudget.schemas.proposals import Cause, CauseName
+
+SEEDS = (1, 2, 3)
+Case = Callable[[Service], Evidence]
+
+
+def named(evidence: Evidence) -> tuple[Cause, ...]:
+    """Return the causes of an evidence."""
+    return causes(evidence, findings(evidence))
+
+
+def _longer_for_a_while(service: Service) -> np.ndarray:
+    while_long = service.between(0.3, 0.36) | service.between(0.6, 0.66)
+    service.covariates["sequence_length"][while_long] *= 3
+    return while_long
+
+
+def long_while_lookup_is_down(service: Service) -> Evidence:
+    """Inputs happen to be longer while the lookup is slow for all."""
+    down = _longer_for_a_while(service)
+    service.stages["feature_lookup"] = service.noisy(6.0)
+    service.stages["feature_lookup"][down] += service.rng.exponential(200.0, int(down.sum()))
+    return service.evidence()
+
+
+def long_so_lookup_is_slow(service: Service) -> Evidence:
+    """Inputs are longer for a while, and the lookup grows with them."""
+    _longer_for_a_while(service)
+    length = service.covariates["sequence_length"]
+    service.stages["feature_lookup"] = service.noisy(2 + 0.15 * length)
+    return service.evidence()
+
+
+def workload_moves(service: Service) -> Evidence:
+    """From the middle on inputs are longer."""
+    service.covariates["sequence_length"][service.between(0.9, 1.0)] *= 2.5
+    service.stages["forward"] = service.noisy(10 + 0.15 * service.covariates["sequence_length"])
+    return service.evidence()
+
+
+def code_gets_slower(service: Service) -> Evidence:
+    """From then on the forward pass is slower at the same inputs."""
+    service.stages["forward"][service.between(0.9, 1.0)] *= 2.5
+    return service.evidence()
+
+
+def _bulk_on_one_replica(service: Service) -> np.ndarray:
+    bulk = service.dimensions["route"] == "bulk"
+    service.dimensions["replica"] = np.where(bulk, "r3", service.dimensions["replica"])
+    service.covariates["batch_size"] = np.where(
+        bulk, service.rng.integers(10, 60, service.n), service.rng.integers(1, 20, service.n)
+    ).astype(float)
+    on_r3: np.ndarray = service.dimensions["replica"] == "r3"
+    return on_r3
+
+
+def replica_with_large_inputs(service: Service) -> Evidence:
+    """One replica gets the large batches, and batches take their time."""
+    _bulk_on_one_replica(service)
+    service.stages["forward"] = service.noisy(20 + 6.0 * service.covariates["batch_size"])
+    return service.evidence()
+
+
+def replica_that_is_slow(service: Service) -> Evidence:
+    """One replica is slow whatever it gets, and gets the large batches."""
+    on_r3 = _bulk_on_one_replica(service)
+    service.stages["forward"][on_r3] += service.rng.exponential(200.0, int(on_r3.sum()))
+    return service.evidence()
+
+
+def misses_are_slow(service: Service) -> Evidence:
+    """Long inputs are seldom cached; a miss takes long, a long input does not."""
+    length = service.covariates["sequence_length"]
+    miss = service.rng.random(service.n) < np.where(length > 800, 0.3, 0.03)
+    service.dimensions["cache_hit"] = np.where(miss, "false", "true")
+    service.stages["forward"] = np.where(miss, service.noisy(300.0), service.noisy(60.0))
+    return service.evidence()
+
+
+def long_inputs_are_not_cached(service: Service) -> Evidence:
+    """Long inputs are seldom cached; a long input takes long, a miss does not."""
+    length = service.covariates["sequence_length"]
+    miss = service.rng.random(service.n) < np.where(length > 800, 0.6, 0.03)
+    service.dimensions["cache_hit"] = np.where(miss, "false", "true")
+    service.stages["forward"] = service.noisy(10 + 0.3 * length)
+    return service.evidence()
+
+
+def _rate(service: Service) -> np.ndarray:
+    """Make traffic come in waves; return how high each request's wave is, 0 to 1."""
+    wave = 0.5 + 0.5 * np.sin(np.arange(service.n) / service.n * 12 * np.pi)
+    service.at_s = np.cumsum(service.rng.exponential(1.0, service.n) / (1 + 7 * wave))
+    return wave
+
+
+def slow_under_load(service: Service) -> Evidence:
+    """The forward pass is slower the more requests come."""
+    wave = _rate(service)
+    service.stages["forward"] = service.noisy(40 + 200 * wave**4)
+    return service.evidence()
+
+
+def slow_beside_load(service: Service) -> Evidence:
+    """Traffic comes in the same waves; the lookup is down twice, at its own times."""
+    _rate(service)
+    return lookup_down(service)
+
+
+def lookup_down(service: Service) -> Evidence:
+    """The lookup is slow for all for a while: more requests are in flight, none for load."""
+    down = service.between(0.21, 0.25) | service.between(0.72, 0.76)
+    service.stages["feature_lookup"][down] += service.rng.exponential(200.0, int(down.sum()))
+    return service.evidence()
+
+
+CASES = {
+    long_while_lookup_is_down: CauseName.EXTERNAL_DEPENDENCY,
+    long_so_lookup_is_slow: CauseName.INPUT_SHAPE,
+    workload_moves: CauseName.INPUT_SHAPE,
+    code_gets_slower: CauseName.UNKNOWN,
+    replica_with_large_inputs: CauseName.INPUT_SHAPE,
+    replica_that_is_slow: CauseName.CONTENTION,
+    misses_are_slow: CauseName.CACHE_MISS,
+    long_inputs_are_not_cached: CauseName.INPUT_SHAPE,
+    slow_under_load: CauseName.CONTENTION,
+    slow_beside_load: CauseName.EXTERNAL_DEPENDENCY,
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_one_picture_and_two_causes(case: Case, seed: int) -> None:
+    """The cause is told from what only looks like it."""
+    first = named(case(Service(seed)))[0]
+    assert first.cause is CASES[case], first
+
+
+def two_modes(service: Service) -> Evidence:
+    """A lookup is slow now and then, and no flag says why."""
+    slow = service.some(0.08)
+    service.stages["feature_lookup"] = np.where(slow, service.noisy(250.0), service.noisy(4.0))
+    return service.evidence()
+
+
+def all_shards_slow(service: Service) -> Evidence:
+    """Parallel shards are slow all at once."""
+    own = sum(service.stages.values())
+    down = np.where(service.some(0.08), 250.0, 0.0)
+    shards = [service.noisy(20.0) + down for _ in range(8)]
+    service.stages |= {f"shard_{k}": shard for k, shard in enumerate(shards)}
+    return service.logged(own + np.max(shards, axis=0))
+
+
+def one_shard_slow(service: Service) -> Evidence:
+    """Of parallel shards one is slow."""
+    own = sum(service.stages.values())
+    shards = [service.noisy(20.0) for _ in range(8)]
+    shards[3] = shards[3] + np.where(service.some(0.08), 250.0, 0.0)
+    service.stages |= {f"shard_{k}": shard for k, shard in enumerate(shards)}
+    return service.logged(own + np.max(shards, axis=0))
