@@ -1,0 +1,42 @@
+"""Where to cut an input-shape dimension: as few requests as possible, as many as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailbudget.models.paired_p99 import p99_of, quantile_of
+
+Floats = NDArray[np.float64]
+
+_SHARES: Final = tuple(Fraction(share, 100) for share in (99, 98, 95, 90))
+"""A cut touches a tenth of the requests at most: more is no tail."""
+
+
+def cut_of(
+    x: Floats, after: Callable[[float], Floats | None], target_ms: float | None
+) -> float | None:
+    """Return the largest of the p99, p98, p95 and p90 of a covariate that meets the target.
+
+    Args:
+        x: [M] the covariate of sampled requests; NaN is missing.
+        after: [M] totals with a cut; NaN is a request that is gone.
+        target_ms: what p99 is to reach; None without a target.
+
+    Returns:
+        The p90 when none does, or there is no target; None when no request carries the covariate.
+    """
+    cuts = [quantile_of(x, share) for share in _SHARES]
+    for cut in cuts:
+        if cut is not None and target_ms is not None and _meets(after(cut), target_ms):
+            return cut
+    return cuts[-1]
+
+
+def _meets(totals: Floats | None, target_ms: float) -> bool:
+    left = np.zeros(0) if totals is None else totals[~np.isnan(totals)]
+    return len(left) > 0 and p99_of(left) <= target_ms
