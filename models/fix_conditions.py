@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import Final
+from collections.abc import Set as AbstractSet
 
 from tailbudget.models.evidence import INSTANCE_DIMS
-from tailbudget.models.hit_ratio import hits_of
+from tailbudget.models.hit_ratio import hits_of, tells_hits
 from tailbudget.models.load import load_slots
 from tailbudget.models.replay import matching
 from tailbudget.models.what_if import Case
@@ -14,10 +13,8 @@ from tailbudget.schemas.catalogue import Fix
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.proposals import CauseName
 
-_CACHE_DIMS: Final = ("*cache*", "*hit*", "*miss*")
 
-
-def signs_of(case: Case, found: Findings) -> Set[str]:
+def signs_of(case: Case, found: Findings) -> AbstractSet[str]:
     """Return the signs (`catalogue.Sign`) that hold, and "miss_ratio" where one was measured."""
     kinds = {window.kind for window in case.evidence.cold_windows}
     dimension = case.cause.cohort.partition("=")[0]
@@ -35,7 +32,7 @@ def signs_of(case: Case, found: Findings) -> Set[str]:
     return {sign for sign, holds in held.items() if holds}
 
 
-def applies(fix: Fix, case: Case, signs: Set[str]) -> bool:
+def applies(fix: Fix, case: Case, signs: AbstractSet[str]) -> bool:
     """Tell whether a fix comes into question: no cache without a measured miss ratio."""
     cause, when = case.cause, fix.applies_when
     if cause.cause not in fix.causes or not set(when.signs) <= signs:
@@ -50,5 +47,4 @@ def applies(fix: Fix, case: Case, signs: Set[str]) -> bool:
 
 
 def _miss_ratio(case: Case, dimension: str) -> bool:
-    of_requests = hits_of(case.rows, case.cause.covariate) is not None
-    return of_requests or bool(matching((dimension,), _CACHE_DIMS))
+    return tells_hits(dimension) or hits_of(case.rows, case.cause.covariate) is not None

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.paired_p99 import Replayed, whole
-from tailbudget.models.replay import Layout, changed_total, matching
+from tailbudget.models.replay import Layout, changed_total
 from tailbudget.models.sampled import Sampled
 from tailbudget.schemas.summary import TOTAL
 
 Floats = NDArray[np.float64]
 
-_HIT: Final = ("*hit*",)
-_MISS: Final = ("*miss*",)
+_HIT: Final = frozenset({"hit", "hits", "hitrate", "cached"})
+_MISS: Final = frozenset({"miss", "misses", "missed"})
 _FEWEST: Final = 20  # hits, so that their median means something
 
 
-def hit_column(covariates: tuple[str, ...], named: str = "") -> str:
-    """Return the covariate that says whether a lookup hit; empty when none does."""
-    found = matching((named, *covariates), (*_HIT, *_MISS))
-    return found[0] if found and found[0] in covariates else ""
+def tells_hits(name: str) -> bool:
+    """Tell whether a column's name, such as "kv_cache_hit", says that it tells hits or misses."""
+    return bool(_words(name) & (_HIT | _MISS))
 
 
 def hits_of(rows: Sampled, named: str = "") -> Floats | None:
@@ -30,16 +30,15 @@ def hits_of(rows: Sampled, named: str = "") -> Floats | None:
 
     A share between, of several lookups, counts as a hit from a half.
     """
-    column = hit_column(rows.covariates, named)
-    if not column:
+    columns = [name for name in (named, *rows.covariates) if tells_hits(name)]
+    if not columns or columns[0] not in rows.covariates:
         return None
-    values = rows.of(column)
+    values = rows.of(columns[0])
     present = values[~np.isnan(values)]
     if not len(present) or present.min() < 0 or present.max() > 1:
         return None
     hit = np.where(np.isnan(values), np.nan, values >= 0.5)
-    missed = bool(matching((column,), _MISS)) and not matching((column,), _HIT)
-    return 1 - hit if missed else hit
+    return hit if _words(columns[0]) & _HIT else 1 - hit
 
 
 def more_hits(rows: Sampled, lay: Layout, stage: str, named: str, to: float) -> Replayed | None:
@@ -70,3 +69,7 @@ def more_hits(rows: Sampled, lay: Layout, stage: str, named: str, to: float) -> 
         now_share=share,
         then_share=share,
     )
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z]+", name.lower()))

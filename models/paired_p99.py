@@ -128,4 +128,5 @@ def _p99(values: Floats, weights: Floats) -> Floats:
     cumulated = np.cumsum(weights[:, order], axis=1)
     # A millionth of a request, so that rounding of the sum does not move the rank.
     wanted = float(P99) * cumulated[:, -1:] - 1e-6
-    return values[order][(cumulated >= wanted).argmax(axis=1)]
+    found: Floats = values[order][(cumulated >= wanted).argmax(axis=1)]
+    return found

@@ -12,9 +12,9 @@ from tailbudget.models.evidence import Evidence
 from tailbudget.models.load import Slots, load_slots
 from tailbudget.models.rank_interval import CONFIDENCE_PCT, upper_rank
 from tailbudget.models.ranks import Ranks, ranks, requests_needed
+from tailbudget.models.sampled import sampled
 from tailbudget.models.sketch import nearest_rank, quantiles
 from tailbudget.models.snapshot import AT_RISK_SHARE
-from tailbudget.models.sampled import sampled
 from tailbudget.models.tail import slow_fast
 from tailbudget.schemas.proposals import LoadPoint, StageBudget, SupportedSlo
 from tailbudget.schemas.sections import StageRole, StageRow

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.evidence import Evidence
-from tailbudget.models.sketch import stage_counts
 from tailbudget.models.select import take
+from tailbudget.models.sketch import stage_counts
 from tailbudget.schemas.cohorts import Cohort, cohort_text
 from tailbudget.schemas.summary import TOTAL
 
@@ -36,5 +36,5 @@ def _named(cohort: Cohort, name: str) -> bool:
     names, _, values = name.removeprefix("cohort=").partition("=")
     if name.startswith("cohort="):
         return cohort_text(cohort) == name.removeprefix("cohort=")
-    pairs = {("+".join((a, b)), "+".join((x, y))) for a, x in cohort for b, y in cohort if a != b}
+    pairs = {(f"{a}+{b}", f"{x}+{y}") for a, x in cohort for b, y in cohort if a != b}
     return (names, values) in pairs
