@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tailbudget.models.cuts import cut_of
+from tailbudget.models.cuts import cut_of, quantile_of
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.optimizations import named
-from tailbudget.models.paired_p99 import NEEDED, p99_of
+from tailbudget.models.paired_p99 import NEEDED, P99
 from tailbudget.models.places import FORWARD, place_of
 from tailbudget.models.what_if import Case, case_of
 from tailbudget.schemas.findings import Findings
@@ -47,16 +47,18 @@ def _by_shape(case: Case) -> str:
     """Say what the requests without the long inputs have, and how fast a model would need to be."""
     rows, covariate = case.rows, case.cause.covariate
     x, total = rows.of(covariate), rows.stage(TOTAL)
-    cut = cut_of(x, lambda at: np.where(x > at, np.nan, total), case.target_ms)
+    cut = cut_of(x, case.weight, lambda at: np.where(x > at, np.nan, total), case.target_ms)
     if cut is None or len(total) < NEEDED:
         return ""
     longer = x > cut
-    now, rest = p99_of(total), p99_of(total[~longer])
+    now = quantile_of(total, case.weight, P99)
+    rest = quantile_of(total[~longer], case.weight[~longer], P99)
     goal = case.target_ms or rest
-    if rest > goal or rest >= now or goal >= now:
+    if now is None or rest is None or goal is None or not rest <= goal < now:
         return ""
+    share = 100 * case.weight[longer].sum() / case.weight.sum()
     return (
-        f"A model swap would not help: {100 * longer.mean():.1f} % of sampled requests have"
+        f"A model swap would not help: {share:.1f} % of requests have"
         f" {covariate} above {cut:,.6g}, and without those p99 is {rest:,.4g} ms already; to reach"
         f" {goal:,.4g} ms with them, requests would have to be {now / goal:.1f} times as fast"
         f" (estimate), for inputs that other fixes keep away."

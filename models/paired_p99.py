@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.ranks import requests_needed
 from tailbudget.models.sketch import representative
+from tailbudget.models.strata import Strata
 from tailbudget.schemas.sections import Interval
 from tailbudget.schemas.slo import QUANTILES
 
@@ -46,10 +47,10 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Requests as they were and as they would be.
+    """Sampled requests as they were and as they would be, some of them in several parts.
 
     Attributes:
-        row: [R] which request each is a part of.
+        row: [R] which of the sampled requests each is a part of.
         now_ms: [R] total as measured.
         then_ms: [R] total with the change.
         now_share: [R] part of the request that it stands for; adds up to 1 for each request.
@@ -64,23 +65,25 @@ class Replayed:
 
 
 def whole(now_ms: Floats, then_ms: Floats, then_share: Floats | None = None) -> Replayed:
-    """Return requests that are each replayed once."""
+    """Return requests that are each replayed in one part."""
     ones = np.ones(len(now_ms))
     return Replayed(
         np.arange(len(now_ms)), now_ms, then_ms, ones, ones if then_share is None else then_share
     )
 
 
-def replayed_saving(replayed: Replayed, basis: str) -> Saving:
+def replayed_saving(replayed: Replayed, layers: Strata, basis: str) -> Saving:
     """Return the saving over sampled requests; None below the requests that a p99 takes."""
-    drawn = int(replayed.row.max()) + 1 if len(replayed.row) else 0
-    if drawn < NEEDED or replayed.then_share.sum() < NEEDED / 2:
+    drawn = len(layers.of)
+    if drawn < NEEDED:
         return Saving(None, None, f"{drawn:,} sampled requests; a p99 takes {NEEDED:,}")
+    if replayed.then_share.sum() < NEEDED / 2:
+        return Saving(None, None, "most requests would be gone")
     rng = np.random.default_rng(_SEED)
     times = rng.multinomial(drawn, np.full(drawn, 1 / drawn), RESAMPLES).astype(np.float64)
-    times = np.vstack([np.ones(drawn), times])[:, replayed.row]
-    now = _p99(replayed.now_ms, times * replayed.now_share)
-    then = _p99(replayed.then_ms, times * replayed.then_share)
+    weights = layers.weights(np.vstack([np.ones(drawn), times]))[:, replayed.row]
+    now = weighted_quantile(replayed.now_ms, weights * replayed.now_share, P99)
+    then = weighted_quantile(replayed.then_ms, weights * replayed.then_share, P99)
     return _saving(now - then, basis)
 
 
@@ -97,23 +100,9 @@ def sketched_saving(kept: NDArray[np.int64], dropped: NDArray[np.int64], basis: 
     rng = np.random.default_rng(_SEED)
     counts = np.vstack([here, rng.multinomial(n, here / n, RESAMPLES)]).astype(np.float64)
     middle = representative(at)
-    then = _p99(middle, counts[:, : len(at)])
-    now = _p99(middle, counts[:, : len(at)] + counts[:, len(at) :])
+    then = weighted_quantile(middle, counts[:, : len(at)], P99)
+    now = weighted_quantile(middle, counts[:, : len(at)] + counts[:, len(at) :], P99)
     return _saving(now - then, basis)
-
-
-def p99_of(values: Floats, share: Floats | None = None) -> float:
-    """Return the nearest-rank p99 of values, each counting `share` times (once without)."""
-    return float(_p99(values, (np.ones(len(values)) if share is None else share)[None, :])[0])
-
-
-def quantile_of(values: Floats, quantile: Fraction) -> float | None:
-    """Return the nearest-rank quantile of the values that are not NaN; None without any."""
-    present = np.sort(values[~np.isnan(values)])
-    if not len(present):
-        return None
-    rank = max(-(-len(present) * quantile.numerator // quantile.denominator), 1)
-    return float(present[rank - 1])
 
 
 def _saving(saved: Floats, basis: str) -> Saving:
@@ -122,11 +111,16 @@ def _saving(saved: Floats, basis: str) -> Saving:
     return Saving(estimate, (min(low, estimate), max(high, estimate)), basis)
 
 
-def _p99(values: Floats, weights: Floats) -> Floats:
-    """Return [W] the p99 of the values under each row of weights [W, R]."""
+def weighted_quantile(values: Floats, weights: Floats, quantile: Fraction) -> Floats:
+    """Return [W] the nearest-rank quantile of values [R] under each row of weights [W, R].
+
+    NaN where a row has no weight.
+    """
     order = np.argsort(values, kind="stable")
     cumulated = np.cumsum(weights[:, order], axis=1)
+    if not len(values):
+        return np.full(len(weights), np.nan)
     # A millionth of a request, so that rounding of the sum does not move the rank.
-    wanted = float(P99) * cumulated[:, -1:] - 1e-6
+    wanted = np.maximum(float(quantile) * cumulated[:, -1:] - 1e-6, 1e-9)
     found: Floats = values[order][(cumulated >= wanted).argmax(axis=1)]
-    return found
+    return np.where(cumulated[:, -1] > 0, found, np.nan)

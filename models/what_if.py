@@ -16,14 +16,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.cuts import cut_of
+from tailbudget.models.cuts import cut_of, quantile_of
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.hit_ratio import more_hits
 from tailbudget.models.load import lower_load
 from tailbudget.models.paired_p99 import (
-    NEEDED,
     Saving,
-    quantile_of,
     replayed_saving,
     sketched_saving,
     whole,
@@ -40,6 +38,7 @@ from tailbudget.models.replay import (
 )
 from tailbudget.models.sampled import FAST, Sampled, in_band, sampled
 from tailbudget.models.sketch import stage_counts
+from tailbudget.models.strata import Strata, strata
 from tailbudget.models.without import without_cohort
 from tailbudget.schemas.catalogue import Effect
 from tailbudget.schemas.findings import Findings
@@ -60,6 +59,8 @@ class Case:
     Attributes:
         evidence: what was measured.
         rows: its uniform sample.
+        layers: the sample by latency.
+        weight: [M] how many requests each of the sample stands for.
         lay: how its stages lie in time.
         cause: the cause that the fix treats.
         stage: the stage that it acts through; empty when there is none.
@@ -68,6 +69,8 @@ class Case:
 
     evidence: Evidence
     rows: Sampled
+    layers: Strata
+    weight: Floats
     lay: Layout
     cause: Cause
     stage: str
@@ -77,11 +80,14 @@ class Case:
 def case_of(evidence: Evidence, found: Findings, cause: Cause) -> Case:
     """Return the case of a cause; one without a stage acts through the tail driver."""
     rows = sampled(evidence.total)
+    layers = strata(evidence.total, rows.stage(TOTAL))
     driver = found.tail_driver.stage if found.tail_driver else ""
     stage = cause.stage if cause.stage not in ("", TOTAL) else driver
     return Case(
         evidence=evidence,
         rows=rows,
+        layers=layers,
+        weight=layers.weights(np.ones((1, len(rows))))[0],
         lay=layout(rows, found.stages),
         cause=cause,
         stage=stage if stage in rows.stages else "",
@@ -106,7 +112,7 @@ def _cap(case: Case, effect: Effect) -> Saving:
     cut = effect.at
     if cut is None and case.cause.covariate in case.rows.covariates:
         x = case.rows.of(case.cause.covariate)
-        cut = cut_of(x, lambda at: _capped(case, at), case.target_ms)
+        cut = cut_of(x, case.weight, lambda at: _capped(case, at), case.target_ms)
     then = None if cut is None else _capped(case, cut)
     if cut is None or then is None:
         return _no_fit(case)
@@ -150,15 +156,14 @@ def _route_above(case: Case, effect: Effect) -> Saving:
     x = rows.of(covariate)
     cut = effect.at
     if cut is None:
-        cut = cut_of(x, lambda at: np.where(x > at, np.nan, total), case.target_ms)
+        cut = cut_of(x, case.weight, lambda at: np.where(x > at, np.nan, total), case.target_ms)
     if cut is None:
         return Saving(None, None, f"no sampled request carries {covariate}")
     stays = ~(x > cut)
-    share = 100 * (1 - float(stays.mean()))
+    share = 100 * float(case.weight[~stays].sum() / case.weight.sum())
     basis = f"p99 of those that stay, {covariate} above {cut:,.6g} ({share:.1f} %) routed away"
-    return replayed_saving(
-        whole(total, total, stays.astype(np.float64)), _basis(case, basis, effect)
-    )
+    replayed = whole(total, total, stays.astype(np.float64))
+    return replayed_saving(replayed, case.layers, _basis(case, basis, effect))
 
 
 def _route_cohort(case: Case, effect: Effect) -> Saving:
@@ -189,7 +194,8 @@ def _hit_ratio(case: Case, effect: Effect) -> Saving:
     replayed = more_hits(case.rows, case.lay, case.stage, case.cause.covariate, effect.to or 1.0)
     if replayed is None:
         return Saving(None, None, "no hit ratio was measured for each request")
-    return replayed_saving(replayed, _basis(case, f"hits raised to {effect.to:.0%}", effect))
+    what = f"hits raised to {effect.to:.0%}"
+    return replayed_saving(replayed, case.layers, _basis(case, what, effect))
 
 
 def _scale(case: Case, effect: Effect) -> Saving:
@@ -218,10 +224,10 @@ def _level(case: Case, effect: Effect) -> Saving:
     if not case.stage:
         return _no_stage()
     stage = case.rows.stage(case.stage)
-    fast = stage[in_band(case.evidence.total, case.rows, FAST)]
-    limit = quantile_of(fast, _P95)
-    if limit is None or len(fast) < _FEWEST_FAST:
-        return Saving(None, None, f"{len(fast)} sampled fast requests; it takes {_FEWEST_FAST}")
+    fast = in_band(case.evidence.total, case.rows, FAST)
+    limit = quantile_of(stage[fast], case.weight[fast], _P95)
+    if limit is None or fast.sum() < _FEWEST_FAST:
+        return Saving(None, None, f"{fast.sum()} sampled fast requests; it takes {_FEWEST_FAST}")
     then = changed_total(case.rows, case.lay, case.stage, np.minimum(stage, limit))
     return _rows(case, then, f"{case.stage} no longer than the fast p95, {limit:,.4g} ms,", effect)
 
@@ -262,7 +268,8 @@ def _no_stage() -> Saving:
 
 
 def _rows(case: Case, then_ms: Floats, what: str, effect: Effect) -> Saving:
-    return replayed_saving(whole(case.rows.stage(TOTAL), then_ms), _basis(case, what, effect))
+    replayed = whole(case.rows.stage(TOTAL), then_ms)
+    return replayed_saving(replayed, case.layers, _basis(case, what, effect))
 
 
 def _basis(case: Case, what: str, effect: Effect) -> str:
@@ -288,5 +295,3 @@ _WAYS: Final[Mapping[str, Callable[[Case, Effect], Saving]]] = {
     "hedge": _hedge,
     "parallel": _parallel,
 }
-
-__all__ = ["NEEDED", "Case", "Saving", "case_of", "what_if"]
