@@ -9,7 +9,7 @@ import numpy as np
 from tailbudget.models.cuts import cut_of, quantile_of
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.optimizations import named
-from tailbudget.models.paired_p99 import NEEDED, P99
+from tailbudget.models.paired_p99 import FEWEST_SAMPLED, P99
 from tailbudget.models.places import FORWARD, place_of
 from tailbudget.models.what_if import Case, case_of
 from tailbudget.schemas.findings import Findings
@@ -48,7 +48,7 @@ def _by_shape(case: Case) -> str:
     rows, covariate = case.rows, case.cause.covariate
     x, total = rows.of(covariate), rows.stage(TOTAL)
     cut = cut_of(x, case.weight, lambda at: np.where(x > at, np.nan, total), case.target_ms)
-    if cut is None or len(total) < NEEDED:
+    if cut is None or len(total) < FEWEST_SAMPLED:
         return ""
     longer = x > cut
     now = quantile_of(total, case.weight, P99)

@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 
 P99: Final = QUANTILES["p99"]
 NEEDED: Final = requests_needed(P99)
+FEWEST_SAMPLED: Final = 400
+"""Four of them lie beyond p99 and twenty beyond p95; how many of all do, the sketch says."""
+
 RESAMPLES: Final = 400
 """Enough for the ends of a 95 % interval: ten resamples lie beyond each."""
 
@@ -73,15 +76,15 @@ def whole(now_ms: Floats, then_ms: Floats, then_share: Floats | None = None) -> 
 
 
 def replayed_saving(replayed: Replayed, layers: Strata, basis: str) -> Saving:
-    """Return the saving over sampled requests; None below the requests that a p99 takes."""
-    drawn = len(layers.of)
-    if drawn < NEEDED:
-        return Saving(None, None, f"{drawn:,} sampled requests; a p99 takes {NEEDED:,}")
-    if replayed.then_share.sum() < NEEDED / 2:
+    """Return the saving over sampled requests; None where they, or all requests, are too few."""
+    drawn, requests = len(layers.of), round(layers.size.sum())
+    if requests < NEEDED:
+        return Saving(None, None, f"{requests:,} requests; a p99 takes {NEEDED:,}")
+    if drawn < FEWEST_SAMPLED:
+        return Saving(None, None, f"{drawn:,} sampled requests; it takes {FEWEST_SAMPLED:,}")
+    if replayed.then_share.sum() < drawn / 2:
         return Saving(None, None, "most requests would be gone")
-    rng = np.random.default_rng(_SEED)
-    times = rng.multinomial(drawn, np.full(drawn, 1 / drawn), RESAMPLES).astype(np.float64)
-    weights = layers.weights(np.vstack([np.ones(drawn), times]))[:, replayed.row]
+    weights = layers.weights(np.vstack([np.ones(drawn), _resamples(drawn)]))[:, replayed.row]
     now = weighted_quantile(replayed.now_ms, weights * replayed.now_share, P99)
     then = weighted_quantile(replayed.then_ms, weights * replayed.then_share, P99)
     return _saving(now - then, basis)
@@ -103,6 +106,13 @@ def sketched_saving(kept: NDArray[np.int64], dropped: NDArray[np.int64], basis: 
     then = weighted_quantile(middle, counts[:, : len(at)], P99)
     now = weighted_quantile(middle, counts[:, : len(at)] + counts[:, len(at) :], P99)
     return _saving(now - then, basis)
+
+
+def _resamples(n: int) -> Floats:
+    """Return [RESAMPLES, n] how often each of n is drawn when n are, with replacement."""
+    at = np.random.default_rng(_SEED).integers(0, n, (RESAMPLES, n))
+    at += n * np.arange(RESAMPLES)[:, None]
+    return np.bincount(at.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n) * 1.0
 
 
 def _saving(saved: Floats, basis: str) -> Saving:
