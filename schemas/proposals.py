@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tailbudget.schemas.sections import Interval
+from tailbudget.schemas.slo import SloTarget
 
 
 class CauseName(StrEnum):
@@ -157,3 +158,25 @@ class Recommendation:
     supported: tuple[SupportedSlo, ...]
     budgets: tuple[StageBudget, ...] = ()
     load: tuple[LoadPoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SloProposal:
+    """An SLO that a service can promise before its launch, from a measured profile.
+
+    Attributes:
+        slo: the targets, `supported_ms` rounded up to two significant digits; None for a
+            percentile that took too few requests.
+        supported: the tightest targets that the profile supports.
+        budgets: how the p99 target divides over the stages; empty without one.
+        floor_ms: sum of the stages' medians, below which no target can be; None without stages.
+        failed_pct: share of requests that failed; None without requests.
+        notes: what a reader must know before promising it, in sentences.
+    """
+
+    slo: SloTarget
+    supported: tuple[SupportedSlo, ...]
+    budgets: tuple[StageBudget, ...]
+    floor_ms: float | None
+    failed_pct: float | None
+    notes: tuple[str, ...]

@@ -1,0 +1,50 @@
+"""Does a fix of the catalogue come into question for a cause?"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from tailbudget.models.evidence import INSTANCE_DIMS
+from tailbudget.models.hit_ratio import hits_of, tells_hits
+from tailbudget.models.load import load_slots
+from tailbudget.models.replay import matching
+from tailbudget.models.what_if import Case
+from tailbudget.schemas.catalogue import Fix
+from tailbudget.schemas.findings import Findings
+from tailbudget.schemas.proposals import CauseName
+
+
+def signs_of(case: Case, found: Findings) -> AbstractSet[str]:
+    """Return the signs (`catalogue.Sign`) that hold, and "miss_ratio" where one was measured."""
+    kinds = {window.kind for window in case.evidence.cold_windows}
+    dimension = case.cause.cohort.partition("=")[0]
+    instance = dimension in INSTANCE_DIMS
+    held = {
+        "covariate": case.cause.covariate in case.rows.covariates,
+        "cohort": bool(dimension) and not instance,
+        "instance": instance,
+        "deploys": "deploy" in kinds,
+        "scale_ups": "scale_up" in kinds or bool(found.cold_start.suspected),
+        "several_stages": len(case.lay.serial) > 1,
+        "load_varies": load_slots(case.evidence) is not None,
+        "miss_ratio": _miss_ratio(case, dimension),
+    }
+    return {sign for sign, holds in held.items() if holds}
+
+
+def applies(fix: Fix, case: Case, signs: AbstractSet[str]) -> bool:
+    """Tell whether a fix comes into question: no cache without a measured miss ratio."""
+    cause, when = case.cause, fix.applies_when
+    if cause.cause not in fix.causes or not set(when.signs) <= signs:
+        return False
+    caching = cause.cause is CauseName.CACHE_MISS or fix.effect.kind == "hit_ratio"
+    if caching and "miss_ratio" not in signs:
+        return False
+    return all(
+        not patterns or matching((name,), patterns)
+        for name, patterns in ((case.stage, when.stages), (cause.covariate, when.covariates))
+    )
+
+
+def _miss_ratio(case: Case, dimension: str) -> bool:
+    return tells_hits(dimension) or hits_of(case.rows, case.cause.covariate) is not None

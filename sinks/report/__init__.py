@@ -1,0 +1,1 @@
+"""Reports as text: Markdown, HTML, JSON and the terminal."""
