@@ -6,8 +6,8 @@ the report is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -52,6 +52,8 @@ class Evidence:
         warm: one group: requests in panes that no cold window touches; None when there are no
             cold windows.
         instances: one group a (slot, instance); None when no dimension names instances.
+        warm_cohorts: one group a cohort, of those panes; None when there are no cold windows.
+        cohort_of: cohort of each sampled request of `total` and `warm`, by the hash of its id.
     """
 
     service: str
@@ -65,6 +67,8 @@ class Evidence:
     deploys_known: bool = False
     warm: Summary | None = None
     instances: Summary | None = None
+    warm_cohorts: Summary | None = None
+    cohort_of: Mapping[int, Cohort] = field(default_factory=dict)
 
 
 class Gathering:
@@ -90,6 +94,8 @@ class Gathering:
         self._cohorts: list[Summary] = []
         self._timeline: list[Summary] = []
         self._instances: list[Summary] = []
+        self._warm_cohorts: list[Summary] = []
+        self._cohort_of: dict[int, Cohort] = {}
         self._range: tuple[int, int] | None = None
 
     def add(self, summary: Summary) -> None:
@@ -113,14 +119,16 @@ class Gathering:
             slot_ns=self._slot_ns,
             cold_windows=self._cold,
             deploys_known=self._known,
-            warm=self._warm_total(),
+            warm=self._if_cold(self._warm),
             instances=self._instances[0] if self._instances else None,
+            warm_cohorts=self._if_cold(self._warm_cohorts),
+            cohort_of=dict(self._cohort_of),
         )
 
-    def _warm_total(self) -> Summary | None:
+    def _if_cold(self, warm: list[Summary]) -> Summary | None:
         if not self._cold:
             return None
-        return self._warm[0] if self._warm else empty(self._service)
+        return warm[0] if warm else empty(self._service)
 
     def _fold(self) -> None:
         if not self._waiting:
@@ -135,11 +143,23 @@ class Gathering:
         light = bare(panes)
         self._timeline = [_add(self._timeline, _by_slot(light, self._slot_ns))]
         if self._cold:
-            warm = np.flatnonzero(~touched(panes.pane_ns, self._pane_ns, self._cold))
-            self._warm = [_add(self._warm, _one(take(panes, warm, {})), REPORT_SAMPLE)]
+            at = np.flatnonzero(~touched(panes.pane_ns, self._pane_ns, self._cold))
+            warm = take(panes, at, {})
+            self._warm = [_add(self._warm, _one(warm), REPORT_SAMPLE)]
+            if len(at):
+                self._warm_cohorts = [_add(self._warm_cohorts, _by_cohort(warm))]
+        self._name_cohorts(panes)
         named = _by_instance(light, self._slot_ns)
         if named is not None:
             self._instances = [_add(self._instances, named)]
+
+    def _name_cohorts(self, panes: Summary) -> None:
+        """Remember the cohorts of the sampled requests, and of no others."""
+        groups = panes.sample.group.tolist()
+        fresh = zip(panes.sample.hash.tolist(), groups, strict=True)
+        known = self._cohort_of | {id_hash: panes.cohorts[group] for id_hash, group in fresh}
+        kept = [part.sample.hash for part in (*self._total, *self._warm)]
+        self._cohort_of = {h: known[h] for h in np.concatenate(kept).tolist() if h in known}
 
     def _widen(self, pane_ns: NDArray[np.int64]) -> None:
         """Take panes into the range; lengthen the slots until the range has room."""
