@@ -24,6 +24,7 @@ from tailbudget.models.ranks import ranks, requests_needed
 from tailbudget.models.sampled import Sampled, sampled
 from tailbudget.models.sketch import BUCKETS, bucket_index, representative
 from tailbudget.schemas.cohorts import Cohort
+from tailbudget.schemas.records import ATTEMPTS
 from tailbudget.schemas.summary import TOTAL, Summary
 
 Floats = NDArray[np.float64]
@@ -127,10 +128,9 @@ def workload_mix(before: Population, now: Population, quantile: Fraction) -> Mix
 
 def common_covariates(before: Sampled, now: Sampled) -> tuple[str, ...]:
     """Return the covariates that both sides carry and that vary in either."""
+    shared = [name for name in before.covariates if name in now.covariates and name != ATTEMPTS]
     return tuple(
-        name
-        for name in before.covariates
-        if name in now.covariates and _varies(np.concatenate([before.of(name), now.of(name)]))
+        name for name in shared if _varies(np.concatenate([before.of(name), now.of(name)]))
     )
 
 
