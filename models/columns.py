@@ -6,13 +6,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.records import Columns
+
+T = TypeVar("T", bound=np.generic)
 
 
 def concat(parts: Sequence[Columns]) -> Columns:
@@ -50,12 +52,18 @@ def concat(parts: Sequence[Columns]) -> Columns:
         covariates=covariates,
         covariate=_rows(covariates, [(part.covariates, part.covariate) for part in parts]),
         offset=np.concatenate([part.offset for part in parts]),
+        operation=_optional([part.operation for part in parts], parts),
+        attempt=_optional([part.attempt for part in parts], parts),
     )
 
 
 def take(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
     """Return the rows where `keep` is true; `keep` has one flag a row."""
-    rows = np.flatnonzero(keep)
+    return pick(columns, np.flatnonzero(keep))
+
+
+def pick(columns: Columns, rows: NDArray[np.intp]) -> Columns:
+    """Return the rows at these indices, in their order."""
     return Columns(
         service=columns.service,
         cohorts=columns.cohorts,
@@ -72,6 +80,8 @@ def take(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
         covariates=columns.covariates,
         covariate=columns.covariate[:, rows],
         offset=columns.offset[rows],
+        operation=None if columns.operation is None else columns.operation[rows],
+        attempt=None if columns.attempt is None else columns.attempt[rows],
     )
 
 
@@ -81,6 +91,16 @@ def relabel(columns: Columns, cohorts: Sequence[Cohort]) -> Columns:
     codes = [table.setdefault(cohort, len(table)) for cohort in cohorts]
     cohort = np.asarray(codes, np.int32)[columns.cohort]
     return replace(columns, cohorts=tuple(table), cohort=cohort)
+
+
+def _optional(values: Sequence[NDArray[T] | None], parts: Sequence[Columns]) -> NDArray[T] | None:
+    """Return a column that parts may lack, 0 in the rows of those; None where all lack it."""
+    kind = next((column.dtype for column in values if column is not None), None)
+    if kind is None:
+        return None
+    return np.concatenate(
+        [np.zeros(len(p), kind) if v is None else v for v, p in zip(values, parts, strict=True)]
+    )
 
 
 def _weights(parts: Sequence[Columns]) -> NDArray[np.int64] | None:

@@ -6,8 +6,8 @@ the report is the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -54,6 +54,8 @@ class Evidence:
         warm: one group: requests in panes that no cold window touches; None when there are no
             cold windows.
         instances: one group a (slot, instance); None when no dimension names instances.
+        warm_cohorts: one group a cohort, of those panes; None when there are no cold windows.
+        cohort_of: cohort of each sampled request of `total` and `warm`, by the hash of its id.
     """
 
     service: str
@@ -67,6 +69,8 @@ class Evidence:
     deploys_known: bool = False
     warm: Summary | None = None
     instances: Summary | None = None
+    warm_cohorts: Summary | None = None
+    cohort_of: Mapping[int, Cohort] = field(default_factory=dict)
 
 
 class Gathering:
@@ -92,6 +96,8 @@ class Gathering:
         self._cohorts: list[Summary] = []
         self._timeline: list[Summary] = []
         self._instances: list[Summary] = []
+        self._warm_cohorts: list[Summary] = []
+        self._cohort_of: dict[int, Cohort] = {}
         self._range: tuple[int, int] | None = None
 
     def add(self, summary: Summary) -> None:
@@ -112,6 +118,10 @@ class Gathering:
         if self._cold:
             warm = part.warm if part.warm is not None else part.total
             self._warm = [_add(self._warm, replace(warm, ledger={}), REPORT_SAMPLE)]
+            cohorts = part.cohorts if part.warm is None else part.warm_cohorts
+            if cohorts is not None and len(cohorts.pane_ns):
+                self._warm_cohorts = [_add(self._warm_cohorts, cohorts)]
+        self._keep_names(part.cohort_of)
         if part.instances is not None:
             self._instances = [_add(self._instances, _slotted(part.instances, self._slot_ns))]
 
@@ -130,14 +140,16 @@ class Gathering:
             slot_ns=self._slot_ns,
             cold_windows=self._cold,
             deploys_known=self._known,
-            warm=self._warm_total(),
+            warm=self._if_cold(self._warm),
             instances=self._instances[0] if self._instances else None,
+            warm_cohorts=self._if_cold(self._warm_cohorts),
+            cohort_of=dict(self._cohort_of),
         )
 
-    def _warm_total(self) -> Summary | None:
+    def _if_cold(self, warm: list[Summary]) -> Summary | None:
         if not self._cold:
             return None
-        return self._warm[0] if self._warm else empty(self._service)
+        return warm[0] if warm else empty(self._service)
 
     def _fold(self) -> None:
         if not self._waiting:
@@ -154,11 +166,26 @@ class Gathering:
         everyone = replace(light, cohorts=(ALL,) * len(light.pane_ns))
         self._timeline = [_add(self._timeline, _slotted(everyone, self._slot_ns))]
         if self._cold:
-            warm = np.flatnonzero(~touched(panes.pane_ns, self._pane_ns, self._cold))
-            self._warm = [_add(self._warm, _one(take(panes, warm, {})), REPORT_SAMPLE)]
+            at = np.flatnonzero(~touched(panes.pane_ns, self._pane_ns, self._cold))
+            warm = take(panes, at, {})
+            self._warm = [_add(self._warm, _one(warm), REPORT_SAMPLE)]
+            if len(at):
+                self._warm_cohorts = [_add(self._warm_cohorts, _by_cohort(warm))]
+        self._name_cohorts(panes)
         named = _by_instance(light, self._slot_ns)
         if named is not None:
             self._instances = [_add(self._instances, named)]
+
+    def _name_cohorts(self, panes: Summary) -> None:
+        groups = panes.sample.group.tolist()
+        fresh = zip(panes.sample.hash.tolist(), groups, strict=True)
+        self._keep_names({id_hash: panes.cohorts[group] for id_hash, group in fresh})
+
+    def _keep_names(self, fresh: Mapping[int, Cohort]) -> None:
+        """Remember the cohorts of the sampled requests, and of no others."""
+        known = {**self._cohort_of, **fresh}
+        kept = [part.sample.hash for part in (*self._total, *self._warm)]
+        self._cohort_of = {h: known[h] for h in np.concatenate(kept).tolist() if h in known}
 
     def _widen(self, start_ns: int, end_ns: int, slot_ns: int) -> None:
         """Take a span into the range; lengthen the slots to what that range has."""

@@ -17,13 +17,16 @@ VERSION: Final = 1
 
 _HEAD = struct.Struct("<2sBI")
 _MAGIC: Final = b"TE"
-_PARTS: Final = ("total", "cohorts", "timeline", "warm", "instances")
+_PARTS: Final = ("total", "cohorts", "timeline", "warm", "warm_cohorts", "instances")
 
 
 def dump(evidence: Evidence) -> bytes:
     """Return the bytes of an evidence: a JSON header, then the summaries that it names."""
     parts = {name: getattr(evidence, name) for name in _PARTS}
     bodies = {name: encode(part) for name, part in parts.items() if part is not None}
+    named = {
+        cohort: number for number, cohort in enumerate(dict.fromkeys(evidence.cohort_of.values()))
+    }
     header = orjson.dumps(
         {
             "service": evidence.service,
@@ -32,6 +35,8 @@ def dump(evidence: Evidence) -> bytes:
             "slot_ns": evidence.slot_ns,
             "deploys_known": evidence.deploys_known,
             "cold_windows": [asdict(window) for window in evidence.cold_windows],
+            "named": list(named),
+            "cohort_of": [(h, named[cohort]) for h, cohort in evidence.cohort_of.items()],
             "sizes": {name: len(body) for name, body in bodies.items()},
         }
     )
@@ -55,6 +60,8 @@ def load(stored: bytes) -> Evidence:
         header: dict[str, Any] = orjson.loads(stored[_HEAD.size : end])
         sizes = header.pop("sizes")
         windows = tuple(ColdWindow(**window) for window in header.pop("cold_windows"))
+        named = [tuple(map(tuple, cohort)) for cohort in header.pop("named")]
+        header["cohort_of"] = {h: named[number] for h, number in header["cohort_of"]}
         parts: dict[str, Any] = {}
         for name, length in sizes.items():
             parts[name] = decode(stored[end : end + length])

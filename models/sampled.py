@@ -27,6 +27,7 @@ class Sampled:
         stage_ms: [M, S] milliseconds; NaN is missing.
         covariates: names of the columns of `covariate`.
         covariate: [M, C] NaN is missing.
+        hash: [M] hash of the request id.
     """
 
     ids: tuple[str, ...]
@@ -35,6 +36,7 @@ class Sampled:
     stage_ms: Floats
     covariates: tuple[str, ...]
     covariate: Floats
+    hash: NDArray[np.uint64]
 
     def __len__(self) -> int:
         return len(self.ts_ns)
@@ -73,6 +75,7 @@ def sampled(summary: Summary) -> Sampled:
         stage_ms=sample.values[at, :stages],
         covariates=summary.covariates,
         covariate=sample.values[at, stages:],
+        hash=sample.hash[at],
     )
 
 

@@ -125,7 +125,10 @@ def _usual(opening: Opening, whole: Slots) -> _Usual | None:
     if own is None or own.n < _FOR_P50:
         return elsewhere
     return _Usual(
-        elsewhere.n, own.p50_ms, max(own.p99_ms, elsewhere.p99_ms), max(own.max_ms, elsewhere.max_ms)
+        elsewhere.n,
+        own.p50_ms,
+        max(own.p99_ms, elsewhere.p99_ms),
+        max(own.max_ms, elsewhere.max_ms),
     )
 
 

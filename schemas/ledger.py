@@ -43,6 +43,8 @@ MISSING_WEIGHT: Final = "missing.weight"
 TOMBSTONE: Final = "tombstone"
 UNKNOWN_COLUMN: Final = "unknown_column"
 DUPLICATE: Final = "duplicate"
+RETRY: Final = "retry"
+UNHELD: Final = "unheld"
 LATE: Final = "late"
 CLAMPED: Final = "clamped"
 OVERLAP: Final = "overlap"
@@ -78,6 +80,8 @@ MEANING: Final = MappingProxyType(
         TOMBSTONE: "messages without a value",
         UNKNOWN_COLUMN: "values in columns that are no stage, covariate or dimension",
         DUPLICATE: "records seen before",
+        RETRY: "attempts that became one request with a later attempt of their operation",
+        UNHELD: "attempts that counted before their operation ended: too many were held",
         LATE: "records that amended a pane after its window had been judged",
         CLAMPED: "values beyond the range of the sketch",
         OVERLAP: "records whose stages together exceed their total",

@@ -26,6 +26,12 @@ class Outcome(IntEnum):
 RESERVED_STAGES: Final = frozenset({"total", "failed", "unattributed"})
 """Stage names that we give ourselves; a record's column of such a name is not a stage."""
 
+RETRY_WAIT: Final = "retry_wait"
+"""Stage of the time between the attempts of an operation."""
+
+ATTEMPTS: Final = "attempts"
+"""Covariate of an operation of several attempts: how many. It is no shape of the input."""
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -47,6 +53,9 @@ class Columns:
         covariates: names of the input-shape dimensions, sorted.
         covariate: [len(covariates), n] values.
         offset: [n] offset in the source partition, or row number in a file.
+        operation: [n] hash of the operation that a record is an attempt of, 0 where it names
+            none; None when no record does.
+        attempt: [n] number of the attempt from 1, 0 where it has none; None as `operation` is.
     """
 
     service: str
@@ -64,6 +73,8 @@ class Columns:
     covariates: tuple[str, ...]
     covariate: NDArray[np.float64]
     offset: NDArray[np.int64]
+    operation: NDArray[np.uint64] | None = None
+    attempt: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.ts_ns)

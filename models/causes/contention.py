@@ -59,7 +59,9 @@ def _waiting(picture: Picture, load: Load) -> Weighed | None:
     waits = load.stage_ms[:, load.stages.index(most.stage)]
     rise, in_flight = rises_with(load.rate, waits), rises_with(load.in_flight, waits)
     if rise:
-        evidence.append(f"{most.stage} rises with the rate of arrivals (r² = {rise:.2f} over slots)")
+        evidence.append(
+            f"{most.stage} rises with the rate of arrivals (r² = {rise:.2f} over slots)"
+        )
     else:
         against.append(f"{most.stage} does not rise with the rate of arrivals over slots")
     if in_flight:

@@ -76,7 +76,9 @@ def _of_one_replica(picture: Picture) -> float:
 
 def _breadth(picture: Picture) -> tuple[float, str]:
     """Return how evenly slow requests spread over the narrowest dimension, and its name."""
-    spread = [(_overlap(values, picture.table.slow_n), values.dimension) for values in picture.others]
+    spread = [
+        (_overlap(values, picture.table.slow_n), values.dimension) for values in picture.others
+    ]
     return min(spread, default=(1.0, ""))
 
 

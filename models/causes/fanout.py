@@ -128,7 +128,11 @@ def _calls(picture: Picture) -> _Calls | None:
     which = np.bincount(ms[rows.slow].argmax(axis=1), minlength=len(names))
     at = int(which.argmax())
     return _Calls(
-        names, _delta(picture, most), _delta(picture, mean), names[at], float(which[at] / which.sum())
+        names,
+        _delta(picture, most),
+        _delta(picture, mean),
+        names[at],
+        float(which[at] / which.sum()),
     )
 
 

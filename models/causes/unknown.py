@@ -71,7 +71,9 @@ def _change(picture: Picture, part: Part) -> tuple[str, str] | None:
     at = max(steps)[1]
     when = _rfc3339(int(spans.start_ns[order[at]]))
     before, after = levels[:at].mean(), levels[at:].mean()
-    text = f"at equal inputs {part.stage} went from {before:,.3g} to {after:,.3g} ms at about {when}"
+    text = (
+        f"at equal inputs {part.stage} went from {before:,.3g} to {after:,.3g} ms at about {when}"
+    )
     return text, f"compare with a log from before {when} (`--baseline`): what was changed then?"
 
 

@@ -71,7 +71,9 @@ class Values:
         weight = self.n[others] / max(int(self.n[others].sum()), 1)
         raw = float(self.raw_ms[at, s] - weight @ self.raw_ms[others, s])
         level = float(self.level_ms[at, s] - weight @ self.level_ms[others, s])
-        error = float(np.hypot(self.error_ms[at, s], np.sqrt(weight**2 @ self.error_ms[others, s] ** 2)))
+        error = float(
+            np.hypot(self.error_ms[at, s], np.sqrt(weight**2 @ self.error_ms[others, s] ** 2))
+        )
         return raw, level if level > _CERTAIN * error else 0.0
 
     def concentration(self, at: int) -> float:
@@ -125,9 +127,7 @@ def group_by(cohorts: Summary, dimension: str) -> Summary | None:
     return regroup(kept, groups)
 
 
-def within_slope(
-    cohorts: Summary, stage: str, covariate: str
-) -> tuple[float, float, float] | None:
+def within_slope(cohorts: Summary, stage: str, covariate: str) -> tuple[float, float, float] | None:
     """Return the slope over all requests, the one within cohorts, and the latter's error.
 
     None where a covariate or stage does not vary.

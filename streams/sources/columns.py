@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns, Outcome
 from tailbudget.streams.sources import fields, repair, times
+from tailbudget.streams.sources.attempts import operations
 from tailbudget.streams.sources.base import Rules
 from tailbudget.streams.sources.cohorts import cohorts
 from tailbudget.streams.sources.outcomes import outcomes
@@ -175,7 +176,10 @@ def _columns(
     outcome = cells.outcome[chosen]
     rows.count(second, ledger.ACCEPTED)
     rows.count(second[outcome != Outcome.OK], ledger.FAILED)
+    operation, attempt = operations(frame)
     id_hash = frame[fields.ID].hash(seed=_SEED).to_numpy()
+    if attempt is not None:  # the attempts of an operation may share its id
+        id_hash = id_hash ^ attempt.astype(np.uint64) * _MIX
     distinct, cohort = cohorts(frame, layout.dims)
     stage_ms, covariate = cells.stage_ms[:, chosen], cells.covariate[:, chosen]
     has_stage, has_covariate = _has_any(stage_ms), _has_any(covariate)
@@ -195,6 +199,8 @@ def _columns(
         covariates=tuple(c for c, has in zip(layout.covariates, has_covariate, strict=True) if has),
         covariate=covariate if all(has_covariate) else covariate[has_covariate],
         offset=rows.offset[chosen],
+        operation=operation,
+        attempt=attempt,
     )
 
 

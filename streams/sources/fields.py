@@ -15,17 +15,18 @@ STATUS: Final = "status"
 SERVICE: Final = "service"
 LIMIT: Final = "timeout_ms"
 WEIGHT: Final = "weight"
+OPERATION: Final = "operation_id"
+ATTEMPT: Final = "attempt"
 
 REQUIRED: Final = (ID, TIME, TOTAL, STATUS, SERVICE)
 """Columns that are read from every batch; the others as they turn up."""
 
 FIXED: Final = frozenset(
-    {*REQUIRED, LIMIT, WEIGHT, "scheduled_ts", "operation_id", "attempt", "ttft_ms"}
-    | {"output_tokens"}
+    {*REQUIRED, LIMIT, WEIGHT, "scheduled_ts", OPERATION, ATTEMPT, "ttft_ms"} | {"output_tokens"}
 )
 """Columns that are known whatever a service's rules say."""
 
-_NUMBERS: Final = frozenset({TOTAL, LIMIT, WEIGHT})
+_NUMBERS: Final = frozenset({TOTAL, LIMIT, WEIGHT, ATTEMPT})
 _SUFFIX: Final = "_ms"
 
 
