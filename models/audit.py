@@ -16,6 +16,7 @@ from tailbudget.models.cohort_split import CohortTotals, cohort_split
 from tailbudget.models.ranks import ranks
 from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.tail import SLOW, slow_band, slow_fast
+from tailbudget.schemas.records import LOGGED
 from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.summary import FAILED, TOTAL, Summary
 from tailbudget.schemas.verdicts import (
@@ -118,7 +119,7 @@ def _stages(total: Summary, table: TailTable | None) -> tuple[StageRow, ...]:
     rows = []
     for stage in total.stages:
         order = ranks(total, stage)
-        if stage in (TOTAL, FAILED) or not order.n:
+        if stage in (TOTAL, FAILED, LOGGED) or not order.n:
             continue
         row = tail.get(stage)
         p50, p95, p99 = (order.quantile_ms(q) for q in QUANTILES.values())

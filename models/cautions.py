@@ -7,6 +7,7 @@ from typing import Final
 
 from tailbudget.models.cohort_split import CohortTotals, other_share_pct
 from tailbudget.schemas.ledger import TOTAL_IN_SECONDS, is_quarantined, is_rejected
+from tailbudget.schemas.records import LOGGED
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import FIXED_STAGES, TOTAL, Summary
 
@@ -69,7 +70,8 @@ def _left_out(ledger: Mapping[str, int]) -> Iterator[str]:
 
 def _overlap(total: Summary) -> Iterator[str]:
     whole = int(total.sum_ns[0, total.stages.index(TOTAL)])
-    parts = int(total.sum_ns[0, len(FIXED_STAGES) :].sum())
+    own = [s for s in range(len(FIXED_STAGES), len(total.stages)) if total.stages[s] != LOGGED]
+    parts = int(total.sum_ns[0, own].sum())
     if whole and parts > OVERLAP * whole:
         yield (
             f"stages overlap: together they are {parts / whole:.2f} times the total, "

@@ -7,9 +7,10 @@ from dataclasses import asdict
 import orjson
 
 from tailbudget.models.audit import as_report
+from tailbudget.models.snapshot import leading
 from tailbudget.schemas.audit_rows import AuditCohortRow, AuditRow, AuditStageRow
 from tailbudget.schemas.slo import SloTarget
-from tailbudget.schemas.verdicts import Audit
+from tailbudget.schemas.verdicts import SUCCESS, Audit
 
 MAX_COHORTS = 200
 """Cohorts kept of a rolling audit, the most over-represented in the tail first; SQL has all."""
@@ -17,8 +18,8 @@ MAX_COHORTS = 200
 
 def audit_row(audit: Audit, *, window_s: int, end_ns: int) -> AuditRow:
     """Return the row of an audit with its stages and cohorts."""
-    all_rows = {row.percentile: row for row in audit.end_to_end if row.basis == "all"}
-    success = {row.percentile: row for row in audit.end_to_end if row.basis == "success"}
+    all_rows = leading(audit.end_to_end)
+    success = {row.percentile: row for row in audit.end_to_end if row.basis == SUCCESS}
     slo = audit.provenance.slo or SloTarget()
     return AuditRow(
         service=audit.provenance.service,
@@ -31,7 +32,7 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int) -> AuditRow:
         p50_ms=all_rows["p50"].measured_ms,
         p95_ms=all_rows["p95"].measured_ms,
         p99_ms=all_rows["p99"].measured_ms,
-        max_ms=success["max"].measured_ms,
+        max_ms=all_rows["max"].measured_ms or success["max"].measured_ms,
         slo_p50_ms=slo.p50_ms,
         slo_p95_ms=slo.p95_ms,
         slo_p99_ms=slo.p99_ms,
