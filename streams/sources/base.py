@@ -168,3 +168,8 @@ class Decoder(Protocol):
     def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
         """Decode one micro-batch; never raises for what a message contains."""
         ...
+
+    @staticmethod
+    def translate(line: bytes) -> bytes:
+        """Return a record of the format as a native record."""
+        ...

@@ -21,8 +21,7 @@ REQUIRED: Final = (ID, TIME, TOTAL, STATUS, SERVICE)
 """Columns that are read from every batch; the others as they turn up."""
 
 FIXED: Final = frozenset(
-    {*REQUIRED, LIMIT, WEIGHT, SCHEDULED, "operation_id", "attempt", "ttft_ms"}
-    | {"output_tokens"}
+    {*REQUIRED, LIMIT, WEIGHT, SCHEDULED, "operation_id", "attempt", "ttft_ms"} | {"output_tokens"}
 )
 """Columns that are known whatever a service's rules say."""
 

@@ -12,6 +12,7 @@ from tailbudget.streams.sources import fields, repair
 from tailbudget.streams.sources.base import NO_SERVICE, Rules, SourceMessage
 from tailbudget.streams.sources.lines import Lines, split
 from tailbudget.streams.sources.ndjson import Reader, Table
+from tailbudget.streams.sources.renamed import renamed
 from tailbudget.streams.sources.services import Batch, judge
 from tailbudget.streams.sources.tally import Tally
 
@@ -37,6 +38,11 @@ class NativeDecoder:
     def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
         """Decode one micro-batch; never raises for what a message contains."""
         return self.decode_lines(split(messages, self._rules.max_record_bytes))
+
+    @staticmethod
+    def translate(line: bytes) -> bytes:
+        """Return a native record: the line itself."""
+        return line
 
     def decode_lines(self, lines: Lines) -> Decoded:
         """Decode records that are already apart."""
@@ -76,8 +82,9 @@ class NativeDecoder:
             detail = _detail(lines.lines[line], self._rules.origin(CULPRIT[reason]))
             dead.append((line, lines.reject(line, reason, detail)))
 
-        batch = Batch(table.frame, lines.offset[row], lines.arrival_ns[row], reject)
-        return judge(batch, self._rules, tally)
+        offset, arrival_ns = lines.offset[row], lines.arrival_ns[row]
+        frame = renamed(table.frame, offset, arrival_ns, self._rules)
+        return judge(Batch(frame, offset, arrival_ns, reject), self._rules, tally)
 
 
 def _detail(line: bytes, column: str) -> str:

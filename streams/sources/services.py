@@ -13,7 +13,6 @@ from tailbudget.schemas.records import Columns
 from tailbudget.streams.sources import fields
 from tailbudget.streams.sources.base import NO_SERVICE, Rules
 from tailbudget.streams.sources.columns import Rows, build
-from tailbudget.streams.sources.renamed import renamed
 from tailbudget.streams.sources.tally import Tally
 
 Ints = NDArray[np.int64]
@@ -21,10 +20,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows as a source has them.
+    """Rows of any services.
 
     Attributes:
-        frame: [n] rows.
+        frame: [n] rows under our names, as `renamed` returns them.
         offset: [n] offset of each.
         arrival_ns: [n] when each arrived.
         reject: called with (row, reason) for each row that is no record.
@@ -38,10 +37,9 @@ class Batch:
 
 def judge(batch: Batch, rules: Rules, tally: Tally) -> tuple[tuple[Columns, ...], frozenset[str]]:
     """Return the accepted rows of each service and the unknown columns; count all."""
-    frame = renamed(batch.frame, batch.offset, batch.arrival_ns, rules)
     services: list[Columns] = []
     unknown: set[str] = set()
-    for service, own, row in _by_service(frame, rules.service or NO_SERVICE):
+    for service, own, row in _by_service(batch.frame, rules.service or NO_SERVICE):
 
         def reject(at: int, reason: str, row: Ints = row) -> None:
             batch.reject(int(row[at]), reason)

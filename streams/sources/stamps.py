@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tailbudget.streams.sources import times, timetext
 from tailbudget.streams.sources.timetext import FIRST_NS, LAST_NS, LIMIT, UNREADABLE
 
-_NAIVE: Final = r"^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?$"
+_NAIVE: Final = f"^{timetext.NAIVE.pattern}$"
 _UNIT_NS: Final = {"ns": 1, "us": 10**3, "ms": 10**6}
 
 Ints = NDArray[np.int64]
