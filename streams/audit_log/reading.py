@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -38,6 +38,14 @@ class Log:
     said: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A block, and how far the reading is when it has been decoded."""
+
+    block: Block
+    progress: Progress
+
+
 class LogReading:
     """A log that was found to be readable; it can be iterated over once.
 
@@ -64,16 +72,17 @@ class LogReading:
         self.rows = 0
         self._log, self._now_ns, self._report = log, now_ns, report
         self._bases = [0]
-        self._current = 0
-        blocks = self._blocks()
-        first = _first(blocks)
+        pieces = self._pieces()
+        taken = _first(pieces)
+        first = [piece.block for piece in taken]
         base = _base(wanted)
         sample = sample_of(first, base)
+        _require_named(sample, wanted.columns.keys(), wanted)
         require_latency(sample, log.name, [part.head for part in log.parts if part.head])
-        _require_named(sample, wanted)
+        _require_named(sample, _columns_of(wanted), wanted)
         self.found = _found(log, first, sample, base, wanted)
         self._check_units(first)
-        self._rest: Iterator[Block] = chain(first, blocks)
+        self._rest: Iterator[_Piece] = chain(taken, pieces)
 
     def __iter__(self) -> Iterator[Decoded]:
         """Yield the records, in their order.
@@ -83,13 +92,12 @@ class LogReading:
             DecodeError: a file is damaged.
         """
         decode, units = _Decoders(self.found.rules, self._now_ns), Units()
-        for block in self._rest:
-            decoded = decode(block)
+        for piece in self._rest:
+            decoded = decode(piece.block)
             units.add(decoded)
             yield decoded
-            self.rows = block.end
-            part = self._log.parts[self._current]
-            self._report(Progress(part.name, self.rows, self._share()))
+            self.rows = piece.progress.rows
+            self._report(piece.progress)
         units.check(self._log.name)
 
     def where(self, offset: int) -> str:
@@ -97,25 +105,24 @@ class LogReading:
         part = min(bisect_right(self._bases, offset), len(self._log.parts)) - 1
         return f"{self._log.parts[part].name}, row {offset - self._bases[part] + 1:,}"
 
-    def _blocks(self) -> Iterator[Block]:
+    def _pieces(self) -> Iterator[_Piece]:
         """Yield all blocks, rows counted on from part to part."""
         for index, part in enumerate(self._log.parts):
             base = end = self._bases[index]
-            self._current = index
             for block in part.blocks():
                 moved = block.moved(base)
                 end = moved.end
-                yield moved
+                yield _Piece(moved, Progress(part.name, end, self._share(index)))
             self._bases.append(end)
 
-    def _share(self) -> float | None:
+    def _share(self, index: int) -> float | None:
         parts = self._log.parts
-        now = parts[self._current].share()
+        now = parts[index].share()
         total = sum(part.size_bytes for part in parts)
         if now is None or len(parts) == 1 or not total:
             return now
-        done = sum(part.size_bytes for part in parts[: self._current])
-        return (done + now * parts[self._current].size_bytes) / total
+        done = sum(part.size_bytes for part in parts[:index])
+        return (done + now * parts[index].size_bytes) / total
 
     def _check_units(self, first: Sequence[Block]) -> None:
         decode, units, rows = _Decoders(self.found.rules, self._now_ns), Units(), 0
@@ -145,13 +152,13 @@ class _Decoders:
         return one.decode(SourceBatch([*block.values], block.row, arrival_ns))
 
 
-def _first(blocks: Iterator[Block]) -> list[Block]:
+def _first(pieces: Iterator[_Piece]) -> list[_Piece]:
     """Take blocks until they hold the sample."""
-    taken: list[Block] = []
+    taken: list[_Piece] = []
     rows = 0
-    while rows < ROWS and (block := next(blocks, None)) is not None:
-        taken.append(block)
-        rows += len(block.row)
+    while rows < ROWS and (piece := next(pieces, None)) is not None:
+        taken.append(piece)
+        rows += len(piece.block.row)
     return taken
 
 
@@ -189,15 +196,19 @@ def _no_times(sample: Sample) -> str:
     return f"times are unknown, for there is no timestamp{hint}"
 
 
-def _require_named(sample: Sample, wanted: Wanted) -> None:
-    """Refuse names that no row has; settings may name columns that are not there."""
+def _columns_of(wanted: Wanted) -> set[str]:
     stages = {f"{stage.removesuffix('_ms')}_ms" for stage in wanted.stages or ()}
-    named = {*stages, *(wanted.covariates or ()), *(wanted.cohort_dims or ()), *wanted.columns}
+    return {*stages, *(wanted.covariates or ()), *(wanted.cohort_dims or ())}
+
+
+def _require_named(sample: Sample, named: Set[str], wanted: Wanted) -> None:
+    """Refuse names that no row has; settings may name columns that are not there."""
     absent = sorted(named - sample.columns.keys())
-    if absent:
-        name = absent[0]
-        origin = wanted.columns[name].column if name in wanted.columns else name
-        raise ConfigError(
-            f"no row of the first {sample.rows:,} has a column {origin!r}",
-            remedy=f"there are {', '.join(sorted(sample.columns))}",
-        )
+    if not absent or not sample.records:
+        return
+    origin = wanted.columns.get(absent[0])
+    raise ConfigError(
+        f"no row of the first {sample.rows:,} has a column"
+        f" {(origin.column if origin else absent[0])!r}",
+        remedy=f"there are {', '.join(sorted(sample.columns))}",
+    )

@@ -22,6 +22,11 @@ MANY: Final = 50
 """Distinct values beyond which they are not counted. A cohort needs 1,000 requests for its p99,
 so that logs of below 50,000 rows could not fill more; and a table of more is not read."""
 
+_LONGEST: Final = 64
+_SPACES: Final = 2
+"""Text that is longer, or of more words, is a sentence and no label."""
+
+_NUMBERS: Final = frozenset({int, float})
 _FLAGS: Final = frozenset({"0", "1", "true", "false"})
 
 
@@ -56,12 +61,14 @@ class Column:
     def add(self, cell: Any) -> None:
         """Look at one cell that is not missing."""
         self.n += 1
-        text = _text(cell)
-        if not isinstance(cell, bool) and (
-            isinstance(cell, int | float) or repair.as_number(text) != repair.NOT_A_NUMBER
-        ):
+        plain = type(cell) in _NUMBERS
+        if plain and self.values is None:
             self.numbers += 1
-        elif len(text) > 64 or text.count(" ") > 2 or isinstance(cell, list | dict):
+            return
+        text = _text(cell)
+        if plain or (isinstance(cell, str) and _is_number(text)):
+            self.numbers += 1
+        elif len(text) > _LONGEST or text.count(" ") > _SPACES or isinstance(cell, list | dict):
             self.free = True
         if self.values is not None:
             self.values[text] = self.values.get(text, 0) + 1
@@ -139,6 +146,10 @@ def _is_naive(stamp: object) -> bool:
     if isinstance(stamp, datetime):
         return stamp.tzinfo is None
     return isinstance(stamp, str) and NAIVE.fullmatch(stamp) is not None
+
+
+def _is_number(text: str) -> bool:
+    return repair.as_number(text) not in {None, repair.NOT_A_NUMBER}
 
 
 def _text(cell: Any) -> str:

@@ -52,17 +52,17 @@ class FrameDecoder:
         for one in rejected:
             at_ns = int(arrival_ns[0]) if len(arrival_ns) else 0
             tally.add(self._rules.service or NO_SERVICE, at_ns, one.reason)
-        frame = self.typed(renamed(frame, offset, arrival_ns, self._rules))
+        plain = renamed(frame, offset, arrival_ns, self._rules)
 
         def reject(at: int, reason: str) -> None:
-            name = CULPRIT[reason]
-            dead.append(_dead_letter(frame, at, int(offset[at]), reason, name))
+            dead.append(_dead_letter(plain, at, int(offset[at]), reason))
 
-        services, unknown = judge(Batch(frame, offset, arrival_ns, reject), self._rules, tally)
+        batch = Batch(self._typed(plain), offset, arrival_ns, reject)
+        services, unknown = judge(batch, self._rules, tally)
         dead.sort(key=lambda item: item.offset)
         return Decoded(services, tuple(dead), dict(tally.counts), unknown)
 
-    def typed(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def _typed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rows, our columns of the types that JSON gives them; others as they are."""
         return frame.with_columns(
             converted.alias(series.name)
@@ -103,7 +103,8 @@ def _json(cell: object) -> str:
     return orjson.dumps(cell, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
-def _dead_letter(frame: pl.DataFrame, at: int, offset: int, reason: str, name: str) -> Rejected:
+def _dead_letter(frame: pl.DataFrame, at: int, offset: int, reason: str) -> Rejected:
+    name = CULPRIT[reason]
     value = frame[name][at]
     detail = f"{name} is missing" if value is None else f"{name} is {str(value)[:120]!r}"
     return Rejected(offset, reason, detail, str(frame.row(at, named=True)).encode()[:1024])

@@ -29,9 +29,8 @@ def renamed(frame: pl.DataFrame, offset: Ints, arrival_ns: Ints, rules: Rules) -
     if rules.ids_from_rows and frame[fields.ID].null_count():
         numbered = _numbers(offset).alias(fields.ID)
         frame = frame.with_columns(frame[fields.ID].cast(pl.String).fill_null(numbered))
-    if rules.times_from_arrival and frame[fields.TIME].null_count() == frame.height:
-        arrived = pl.Series(fields.TIME, arrival_ns).cast(pl.Datetime("ns"))
-        frame = frame.with_columns(arrived.dt.replace_time_zone("UTC"))
+    if rules.times_from_arrival and frame[fields.TIME].null_count():
+        frame = frame.with_columns(_timed(frame[fields.TIME], arrival_ns))
     return frame
 
 
@@ -45,7 +44,18 @@ def _map(frame: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         for name, o in found.items()
     ]
     used = {origin.column for origin in rules.columns.values()} | rules.columns.keys()
-    return frame.select(pl.exclude(sorted(used & set(frame.columns)))).with_columns(mapped)
+    kept = [series for series in frame.get_columns() if series.name not in used]
+    return pl.DataFrame([*kept, *mapped])
+
+
+def _timed(stamp: pl.Series, arrival_ns: Ints) -> pl.Series:
+    """Return the times, those of arrival where there are none."""
+    arrived = pl.Series(fields.TIME, arrival_ns).cast(pl.Datetime("ns", "UTC"))
+    if stamp.null_count() == len(stamp):
+        return arrived
+    if isinstance(stamp.dtype, pl.Datetime):
+        return stamp.fill_null(arrived.cast(stamp.dtype))
+    return stamp.cast(pl.String, strict=False).fill_null(pl.Series(arrival_ns).cast(pl.String))
 
 
 def _numbers(offset: Ints) -> pl.Series:
