@@ -64,7 +64,7 @@ def require_latency(sample: Sample, name: str, heads: Sequence[bytes]) -> None:
     """
     if _has_latency(sample):
         return
-    for head in heads:
+    for head in heads or [b""]:
         tool = tool_of(head, sample.columns)
         if tool is not None:
             raise refusal(name, tool)

@@ -71,12 +71,13 @@ def as_csv(rows: Sequence[Record]) -> bytes:
 
 
 def as_frame(rows: Sequence[Record]) -> pl.DataFrame:
-    """Return a frame in which times are dates and statuses text."""
+    """Return a frame in which statuses are text, and times dates where all are written alike."""
     frame = pl.DataFrame(
         [{**row, "status": None if (s := row.get("status")) is None else str(s)} for row in rows],
         infer_schema_length=None,
     )
-    if frame.schema.get("timestamp") != pl.String:
+    stamps = [str(row.get("timestamp")) for row in rows]
+    if not all(len(text) == len("2026-03-02T10:00:00.250Z") for text in stamps):
         return frame
     return frame.with_columns(pl.col("timestamp").str.to_datetime(time_unit="ns", time_zone="UTC"))
 
