@@ -92,7 +92,7 @@ def step(state: BreachState, row: Percentile, now_ns: int) -> tuple[BreachState,
 
     Args:
         state: the state before.
-        row: p50, p95 or p99 on the basis "all".
+        row: p50, p95 or p99, failures counted.
         now_ns: time of the measurement; steps come in order of time.
     """
     if row.over is None or row.status in (None, Verdict.INSUFFICIENT, Verdict.NO_DATA):

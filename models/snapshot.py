@@ -2,6 +2,8 @@
 
 Failures count: on the basis "all" a failed request is slower than every other, so that a service
 that answers few requests fast is never green. A second row counts the successful ones alone.
+Where records say when they were due, totals count from then and the basis is "scheduled"; the
+second row is then of the successful ones as logged.
 
 A target is missed when more than its share of the requests are beyond it. Those are counted one
 by one (`Summary.over`), so the judgement never hangs on the rounding of the sketch: p99 is missed
@@ -13,7 +15,7 @@ target are too many for chance; they never show that all is well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -21,9 +23,10 @@ from typing import Final
 from tailbudget.models.binomial import upper_tail
 from tailbudget.models.ranks import Ranks, ranks, requests_needed
 from tailbudget.models.sketch import nearest_rank
+from tailbudget.schemas.records import LOGGED
 from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.summary import FAILED, Summary
-from tailbudget.schemas.verdicts import Percentile, Verdict
+from tailbudget.schemas.verdicts import ALL, SCHEDULED, SUCCESS, Percentile, Verdict
 
 AT_RISK_SHARE: Final = 0.9
 """A percentile beyond this share of its target is at risk."""
@@ -49,17 +52,12 @@ class _Basis:
 
     @property
     def noun(self) -> str:
-        return "requests" if self.name == "all" else "successful requests"
+        return "successful requests" if self.name == SUCCESS else "requests"
 
 
 def snapshot(total: Summary, slo: SloTarget | None) -> tuple[Percentile, ...]:
     """Return p50, p95, p99 and the maximum of a one-group summary, of all and of successes."""
-    ok = ranks(total)
-    failed = max(int(total.requests[0]) - ok.n, 0)
-    bases = (
-        _Basis("all", ok, failed, _failure_text(total, ok)),
-        _Basis("success", ok, 0, ""),
-    )
+    bases = _bases(total)
     targets = dict(slo.items()) if slo else {}
     return tuple(
         row
@@ -69,6 +67,11 @@ def snapshot(total: Summary, slo: SloTarget | None) -> tuple[Percentile, ...]:
             _maximum(basis),
         )
     )
+
+
+def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:
+    """Return the rows that verdicts and alerts are about, failures counted, by percentile."""
+    return {row.percentile: row for row in rows if row.basis != SUCCESS}
 
 
 def verdict(rows: Iterable[Percentile]) -> Verdict:
@@ -84,6 +87,14 @@ def verdict(rows: Iterable[Percentile]) -> Verdict:
 def allowed_share(percentile: str) -> Fraction:
     """Return the share of requests that may be beyond the target of a percentile."""
     return 1 - QUANTILES[percentile]
+
+
+def _bases(total: Summary) -> Sequence[_Basis]:
+    ok = ranks(total)
+    failed = max(int(total.requests[0]) - ok.n, 0)
+    scheduled = LOGGED in total.stages and ranks(total, LOGGED).n > 0
+    first = _Basis(SCHEDULED if scheduled else ALL, ok, failed, _failure_text(total, ok))
+    return first, _Basis(SUCCESS, ranks(total, LOGGED) if scheduled else ok, 0, "")
 
 
 def _percentile(basis: _Basis, name: str, q: Fraction, slo_ms: float | None) -> Percentile:

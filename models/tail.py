@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tailbudget.models.ranks import Ranks, ranks
 from tailbudget.models.rows import COARSE
 from tailbudget.models.sketch import nearest_rank
+from tailbudget.schemas.records import LOGGED
 from tailbudget.schemas.summary import FAILED, TOTAL, Profile, Summary
 from tailbudget.schemas.verdicts import TailDriver, TailRow, TailTable
 
@@ -47,7 +48,7 @@ def slow_fast(summary: Summary, slow: Band = SLOW, fast: Band = FAST) -> TailTab
     pairs = {
         stage: (float(fast_means[s]), float(slow_means[s]))
         for s, stage in enumerate(summary.stages)
-        if stage != FAILED
+        if stage not in (FAILED, LOGGED)
     }
     low, high = pairs.pop(TOTAL)
     rows = tuple(_row(stage, pair, high - low) for stage, pair in pairs.items())

@@ -2,7 +2,7 @@
 
 TailbudgetError
 ├── ConfigError            wrong settings or usage: exit status 2, nothing was started
-├── RefusedError           the input cannot answer the question: exit status 3
+├── Refused                the input cannot answer the question: exit status 3
 ├── UnavailableError       a part we need is away: retried while running, exit 1 at start
 │   ├── BrokerError
 │   ├── ClickHouseError
@@ -41,10 +41,25 @@ class ConfigError(TailbudgetError):
     exit_status = 2
 
 
-class RefusedError(TailbudgetError):
-    """The input cannot answer the question that was asked of it."""
+class Refused(TailbudgetError):  # noqa: N818 - a judgement, not a mistake
+    """The input cannot answer the question that was asked of it.
+
+    Attributes:
+        reason: one of `schemas.refusals`.
+    """
 
     exit_status = 3
+
+    def __init__(self, reason: str, detail: str, handoff: str) -> None:
+        """Refuse an input.
+
+        Args:
+            reason: one of `schemas.refusals`.
+            detail: what was found, naming the input.
+            handoff: what answers the question instead.
+        """
+        super().__init__(detail, remedy=handoff)
+        self.reason = reason
 
 
 class UnavailableError(TailbudgetError):

@@ -12,7 +12,7 @@ from tailbudget.schemas.settings_base import Group, Name, refuse
 OWN_TOPICS: Final = ("panes", "deploys", "alerts", "dead-letters", "signals")
 """The topics that we write ourselves, without their prefix."""
 
-RequestFormat = Literal["native", "aiperf"]
+RequestFormat = Literal["native", "aiperf", "llmperf"]
 """The formats that `streams.sources` decodes."""
 
 

@@ -39,6 +39,7 @@ STAGE_OUT_OF_RANGE: Final = "missing.stage_out_of_range"
 MISSING_COVARIATE: Final = "missing.covariate"
 MISSING_LIMIT: Final = "missing.limit"
 MISSING_WEIGHT: Final = "missing.weight"
+MISSING_SCHEDULE: Final = "missing.schedule"
 
 TOMBSTONE: Final = "tombstone"
 UNKNOWN_COLUMN: Final = "unknown_column"
@@ -77,6 +78,7 @@ MEANING: Final = MappingProxyType(
         MISSING_COVARIATE: "input-shape values that are no finite number",
         MISSING_LIMIT: "timeout_ms that is no positive number",
         MISSING_WEIGHT: "weights below 1, above 1e9 or no number; taken as 1",
+        MISSING_SCHEDULE: "scheduled_ts that is no time within 24 hours before the timestamp",
         TOMBSTONE: "messages without a value",
         UNKNOWN_COLUMN: "values in columns that are no stage, covariate or dimension",
         DUPLICATE: "records seen before",

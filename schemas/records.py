@@ -23,7 +23,13 @@ class Outcome(IntEnum):
     REJECTED = 4
 
 
-RESERVED_STAGES: Final = frozenset({"total", "failed", "unattributed"})
+SCHEDULE_WAIT: Final = "schedule_wait"
+"""Stage of the time between the schedule of a request and its start."""
+
+LOGGED: Final = "logged"
+"""Stage of the total as logged, without that wait. It is no component of the total."""
+
+RESERVED_STAGES: Final = frozenset({"total", "failed", "unattributed", SCHEDULE_WAIT, LOGGED})
 """Stage names that we give ourselves; a record's column of such a name is not a stage."""
 
 RETRY_WAIT: Final = "retry_wait"
@@ -45,7 +51,7 @@ class Columns:
         ids: [n] request ids; read for the few sampled rows only.
         ts_ns: [n] event time, nanoseconds since the epoch.
         outcome: [n] values of `Outcome`.
-        total_ms: [n] end-to-end latency.
+        total_ms: [n] end-to-end latency, from the schedule where the record carries one.
         limit_ms: [n] the caller's time limit, where the record carries one.
         weight: [n] whole requests that a row stands for (1/sampling rate); None means 1 each.
         stages: names of the stages, sorted, without "_ms".

@@ -24,6 +24,15 @@ from tailbudget.schemas.slo import SloTarget
 AUDIT_SCHEMA: Final = "tailbudget.audit/1"
 """Name and version of the JSON report."""
 
+ALL: Final = "all"
+"""Basis of a percentile: every request, failures slower than all others."""
+
+SCHEDULED: Final = "scheduled"
+"""The same, with latencies that count from when the requests were due."""
+
+SUCCESS: Final = "success"
+"""Successful requests alone, with latencies as logged."""
+
 
 class Verdict(StrEnum):
     """What a measurement says about a promise."""
@@ -45,7 +54,7 @@ class Percentile:
         slo_ms: the target; None when nothing is promised.
         headroom_ms: `slo_ms` less `measured_ms`.
         status: the judgement; None when there is nothing to judge by.
-        basis: "all" (failures are slower than everything) or "success".
+        basis: `ALL`, `SCHEDULED` or `SUCCESS`.
         note: what a reader must know beside the number; empty when nothing.
         n: requests of the basis.
         over: requests of the basis beyond the target, failures included; None without a target.

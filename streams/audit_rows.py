@@ -8,6 +8,7 @@ from typing import TypeVar
 import orjson
 
 from tailbudget.models.audit import as_report
+from tailbudget.models.snapshot import leading
 from tailbudget.schemas.audit_rows import (
     AuditCauseRow,
     AuditCohortRow,
@@ -19,7 +20,7 @@ from tailbudget.schemas.audit_rows import (
 from tailbudget.schemas.proposals import Optimization
 from tailbudget.schemas.sections import StageRow
 from tailbudget.schemas.slo import SloTarget
-from tailbudget.schemas.verdicts import Audit
+from tailbudget.schemas.verdicts import SUCCESS, Audit
 
 _T = TypeVar("_T", AuditCauseRow, AuditCohortRow, AuditShapeRow)
 
@@ -37,9 +38,8 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int, full: bool = False) -
         full: whether it is the whole report, which replaces an audit of the same window that
             says less.
     """
-    basis = "scheduled" if any(r.basis == "scheduled" for r in audit.end_to_end) else "all"
-    all_rows = {row.percentile: row for row in audit.end_to_end if row.basis == basis}
-    success = {row.percentile: row for row in audit.end_to_end if row.basis == "success"}
+    all_rows = leading(audit.end_to_end)
+    success = {row.percentile: row for row in audit.end_to_end if row.basis == SUCCESS}
     slo = audit.provenance.slo or SloTarget()
     return AuditRow(
         service=audit.provenance.service,
@@ -52,7 +52,7 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int, full: bool = False) -
         p50_ms=all_rows["p50"].measured_ms,
         p95_ms=all_rows["p95"].measured_ms,
         p99_ms=all_rows["p99"].measured_ms,
-        max_ms=success["max"].measured_ms,
+        max_ms=all_rows["max"].measured_ms or success["max"].measured_ms,
         slo_p50_ms=slo.p50_ms,
         slo_p95_ms=slo.p95_ms,
         slo_p99_ms=slo.p99_ms,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final
 
 import orjson
 
 from tailbudget.schemas.errors import DecodeError
+from tailbudget.streams.sources.llmperf import FIRST_S, TOTAL_S
 from tailbudget.streams.sources.timetext import FIRST_NS, LAST_NS, UNREADABLE, epoch_ns
 
 NATIVE: Final = "native"
 AIPERF: Final = "aiperf"
+LLMPERF: Final = "llmperf"
 
 _AHEAD: Final = 2
 _PROBED: Final = 100
@@ -31,8 +33,7 @@ def detect_format(lines: Iterable[bytes]) -> tuple[str, Iterator[bytes]]:
         seen.append(line)
         record = _object(line)
         if record is not None:
-            aiperf = isinstance(record.get("metadata"), dict) and "metrics" in record
-            return (AIPERF if aiperf else NATIVE), chain(seen, rest)
+            return format_of(record), chain(seen, rest)
         if len(seen) == _PROBED:
             break
     if not seen:
@@ -41,6 +42,13 @@ def detect_format(lines: Iterable[bytes]) -> tuple[str, Iterator[bytes]]:
         f"none of the first {len(seen)} lines is a JSON object",
         remedy="replay reads one object a line: jq -c '.[]' FILE makes lines of an array",
     )
+
+
+def format_of(record: Mapping[str, Any]) -> str:
+    """Return the format that a record is of; what is of no other is taken for native."""
+    if isinstance(record.get("metadata"), dict) and "metrics" in record:
+        return AIPERF
+    return LLMPERF if {TOTAL_S, FIRST_S} <= record.keys() else NATIVE
 
 
 def record_ns(line: bytes) -> int | None:

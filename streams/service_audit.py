@@ -11,7 +11,7 @@ from tailbudget.models.breach import BreachState, Transition, step
 from tailbudget.models.merge import merge
 from tailbudget.models.reduce import bare, flatten
 from tailbudget.models.select import collapse
-from tailbudget.models.snapshot import snapshot
+from tailbudget.models.snapshot import leading, snapshot
 from tailbudget.models.stage_table import light_stage_table
 from tailbudget.models.tail import SLOW
 from tailbudget.models.window import Window
@@ -243,5 +243,5 @@ def _start_ns(summary: Summary) -> int:
 
 def _judged(total: Summary, slo: SloTarget) -> dict[str, Percentile]:
     """Return the percentiles that have a target, failures counted, by name."""
-    rows = snapshot(total, slo)
-    return {r.percentile: r for r in rows if r.basis == "all" and r.slo_ms is not None}
+    rows = leading(snapshot(total, slo))
+    return {name: row for name, row in rows.items() if row.slo_ms is not None}

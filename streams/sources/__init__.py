@@ -10,13 +10,15 @@ The contract of the family, which every decoder keeps:
 - Rows keep the order of the messages. Times are exact to the nanosecond.
 - A decoder remembers the columns of its source, to be fast; it is not to be shared by threads.
 
-A record goes `lines` (apart) -> `ndjson` (to a frame; `scan`, `repair`) -> `columns` (judged by
-`verdicts`, counted by `tally`; `times`, `outcomes`, `cohorts`). What columns mean is in `fields`.
+A record goes `lines` (apart) -> `ndjson` (to a frame; `scan`, `repair`) -> `services` (one after
+another, under our names: `renamed`) -> `columns` (judged by `verdicts`, counted by `tally`;
+`numbers`, `stamps`, `outcomes`, `cohorts`, `schedule`). What is a frame from the start comes in
+by `frames`. What columns mean is in `fields`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -28,10 +30,11 @@ from tailbudget.streams.sources.base import (
     SourceBatch,
     SourceMessage,
 )
+from tailbudget.streams.sources.llmperf import LlmperfDecoder
 from tailbudget.streams.sources.native import NativeDecoder
 
-FORMATS: Final[Mapping[str, Callable[[Rules], Decoder]]] = MappingProxyType(
-    {"native": NativeDecoder, "aiperf": AiperfDecoder}
+FORMATS: Final[Mapping[str, type[NativeDecoder | AiperfDecoder | LlmperfDecoder]]] = (
+    MappingProxyType({"native": NativeDecoder, "aiperf": AiperfDecoder, "llmperf": LlmperfDecoder})
 )
 """Decoders by the name of their format."""
 

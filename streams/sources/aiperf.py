@@ -40,22 +40,22 @@ class AiperfDecoder:
     def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
         """Decode one micro-batch; never raises for what a message contains."""
         lines = exactly(split(messages, self._max_record_bytes))
-        native = [_translate(line) for line in lines.lines]
+        native = [self.translate(line) for line in lines.lines]
         return self._native.decode_lines(
             dataclasses.replace(lines, lines=native, blob=b"\n".join(native))
         )
 
-
-def _translate(line: bytes) -> bytes:
-    """Return the native record; what is no AIPerf record is returned as it is, to be refused."""
-    try:
-        record = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return line
-    if not isinstance(record, dict):
-        return line
-    metadata, metrics = _mapping(record.get("metadata")), _mapping(record.get("metrics"))
-    return orjson.dumps(_native(metadata, metrics, record.get("error")))
+    @staticmethod
+    def translate(line: bytes) -> bytes:
+        """Return the native record; what is no object is returned as it is, to be refused."""
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return line
+        if not isinstance(record, dict):
+            return line
+        metadata, metrics = _mapping(record.get("metadata")), _mapping(record.get("metrics"))
+        return orjson.dumps(_native(metadata, metrics, record.get("error")))
 
 
 def _native(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Any) -> dict[str, Any]:

@@ -88,6 +88,19 @@ class ServiceRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The column of a source that stands for one of ours.
+
+    Attributes:
+        column: its name in the source.
+        unit: "ns", "us", "ms" or "s"; other than "ms" only for a duration.
+    """
+
+    column: str
+    unit: str = "ms"
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """How the records of one source are read.
 
@@ -97,6 +110,10 @@ class Rules:
         services: rules by service.
         max_record_bytes: a longer record is rejected unread.
         max_future_ns: how far a record's time may lie after its arrival.
+        columns: where our columns have other names or units in the source, by our name.
+        timezone: IANA zone of the times that name none; None is UTC.
+        ids_from_rows: a record without an id has its offset for one.
+        times_from_arrival: a record without a timestamp happened when it arrived.
     """
 
     service: str | None = None
@@ -104,6 +121,19 @@ class Rules:
     services: Mapping[str, ServiceRules] = field(default_factory=dict)
     max_record_bytes: int = 1_000_000
     max_future_ns: int = 60_000_000_000
+    columns: Mapping[str, Origin] = field(default_factory=dict)
+    timezone: str | None = None
+    ids_from_rows: bool = False
+    times_from_arrival: bool = False
+
+    def origin(self, name: str) -> str:
+        """Return the name in the source of one of our columns."""
+        return self.columns[name].column if name in self.columns else name
+
+    def ours(self, column: str) -> tuple[str, ...]:
+        """Return which of our columns a column of the source stands for."""
+        named = tuple(name for name, origin in self.columns.items() if origin.column == column)
+        return named or (() if column in self.columns else (column,))
 
     def of(self, service: str) -> ServiceRules:
         """Return the rules of `service`."""
@@ -137,4 +167,9 @@ class Decoder(Protocol):
 
     def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
         """Decode one micro-batch; never raises for what a message contains."""
+        ...
+
+    @staticmethod
+    def translate(line: bytes) -> bytes:
+        """Return a record of the format as a native record."""
         ...

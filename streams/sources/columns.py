@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns, Outcome
-from tailbudget.streams.sources import fields, repair, times
+from tailbudget.streams.sources import fields, numbers, repair
 from tailbudget.streams.sources.attempts import operations
 from tailbudget.streams.sources.base import Rules
 from tailbudget.streams.sources.cohorts import cohorts
 from tailbudget.streams.sources.outcomes import outcomes
+from tailbudget.streams.sources.schedule import from_schedule, waits
+from tailbudget.streams.sources.stamps import stamps
 from tailbudget.streams.sources.tally import Tally
 from tailbudget.streams.sources.timetext import NS
 from tailbudget.streams.sources.verdicts import Cells, clear_cells, credible_time, row_verdicts
@@ -78,7 +80,7 @@ def build(rows: Rows, rules: Rules) -> tuple[Columns | None, tuple[str, ...]]:
     frame = rows.frame
     present = frozenset(s.name for s in frame.get_columns() if s.null_count() < frame.height)
     layout = fields.layout(present, rules.of(rows.service))
-    cells = _cells(rows, layout)
+    cells = _cells(rows, layout, rules.timezone)
     credible = credible_time(cells, rules.max_future_ns)
     second = np.where(credible, cells.ts_ns, cells.arrival_ns) // NS
     for reason, count in clear_cells(cells):
@@ -88,16 +90,21 @@ def build(rows: Rows, rules: Rules) -> tuple[Columns | None, tuple[str, ...]]:
     if not keep.any():
         return None, layout.unknown
     chosen = slice(None) if keep.all() else np.flatnonzero(keep)
-    return _columns(rows, layout, cells, chosen, second), layout.unknown
+    columns = _columns(rows, layout, cells, chosen, second)
+    if fields.SCHEDULED in present:
+        schedule = waits(frame[fields.SCHEDULED], cells.ts_ns, rules.timezone)
+        rows.count(second[keep & schedule.wrong], ledger.MISSING_SCHEDULE)
+        columns = from_schedule(columns, schedule.wait_ms[chosen])
+    return columns, layout.unknown
 
 
-def _cells(rows: Rows, layout: fields.Layout) -> Cells:
+def _cells(rows: Rows, layout: fields.Layout, timezone: str | None) -> Cells:
     frame = rows.frame
-    ids, stamp = _filled(frame, fields.ID), _filled(frame, fields.TIME)
+    stamp = stamps(frame[fields.TIME], timezone)
     return Cells(
-        no_id=(ids == "").to_numpy(),
-        no_time=(stamp == "").to_numpy(),
-        ts_ns=times.epoch_ns(stamp),
+        no_id=(_filled(frame, fields.ID) == "").to_numpy(),
+        no_time=stamp.missing,
+        ts_ns=stamp.ns,
         arrival_ns=rows.arrival_ns,
         outcome=outcomes(frame[fields.STATUS]),
         total_ms=_floats(frame, fields.TOTAL),
@@ -123,10 +130,7 @@ def _floats(frame: pl.DataFrame, column: str) -> Floats:
     series = frame[column]
     if series.dtype == pl.Float64:
         return series.to_numpy(writable=True)
-    number = series.cast(pl.Float64, strict=False)
-    return number.set(number.is_null() & series.is_not_null(), repair.NOT_A_NUMBER).to_numpy(
-        writable=True
-    )
+    return numbers.floats(series).to_numpy(writable=True)
 
 
 def _sift(

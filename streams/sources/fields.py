@@ -14,6 +14,7 @@ TOTAL: Final = "total_ms"
 STATUS: Final = "status"
 SERVICE: Final = "service"
 LIMIT: Final = "timeout_ms"
+SCHEDULED: Final = "scheduled_ts"
 WEIGHT: Final = "weight"
 OPERATION: Final = "operation_id"
 ATTEMPT: Final = "attempt"
@@ -22,7 +23,7 @@ REQUIRED: Final = (ID, TIME, TOTAL, STATUS, SERVICE)
 """Columns that are read from every batch; the others as they turn up."""
 
 FIXED: Final = frozenset(
-    {*REQUIRED, LIMIT, WEIGHT, "scheduled_ts", OPERATION, ATTEMPT, "ttft_ms"} | {"output_tokens"}
+    {*REQUIRED, LIMIT, WEIGHT, SCHEDULED, OPERATION, ATTEMPT, "ttft_ms"} | {"output_tokens"}
 )
 """Columns that are known whatever a service's rules say."""
 
@@ -71,8 +72,14 @@ def layout(columns: frozenset[str], rules: ServiceRules) -> Layout:
     )
 
 
+def is_read_as_number(column: str, rules: Rules) -> bool:
+    """Return whether a column of the source is read as a number, whatever of ours it stands for."""
+    ours = rules.ours(column)
+    return bool(ours) and all(is_number(name, rules) for name in ours)
+
+
 def is_number(column: str, rules: Rules) -> bool:
-    """Return whether a column is read as a number for all services; else it is read as text."""
+    """Return whether a column of ours is a number for all services; else it is text."""
     every = rules.all()
     if column in _NUMBERS:
         return True

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns, Decoded, Rejected
 from tailbudget.streams.sources import fields, repair
 from tailbudget.streams.sources.base import NO_SERVICE, Rules, SourceMessage
-from tailbudget.streams.sources.columns import Rows, build
 from tailbudget.streams.sources.lines import Lines, split
 from tailbudget.streams.sources.ndjson import Reader, Table
+from tailbudget.streams.sources.renamed import renamed
+from tailbudget.streams.sources.services import Batch, judge
 from tailbudget.streams.sources.tally import Tally
 
-_CULPRIT = {
+CULPRIT: Final[Mapping[str, str]] = {
     ledger.NO_ID: fields.ID,
     ledger.NO_TIMESTAMP: fields.TIME,
     ledger.BAD_TIMESTAMP: fields.TIME,
     ledger.NO_TOTAL: fields.TOTAL,
     ledger.NOT_A_NUMBER: fields.TOTAL,
 }
+"""Which of our columns a row is rejected for."""
 
 
 class NativeDecoder:
@@ -39,6 +38,11 @@ class NativeDecoder:
     def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
         """Decode one micro-batch; never raises for what a message contains."""
         return self.decode_lines(split(messages, self._rules.max_record_bytes))
+
+    @staticmethod
+    def translate(line: bytes) -> bytes:
+        """Return a native record: the line itself."""
+        return line
 
     def decode_lines(self, lines: Lines) -> Decoded:
         """Decode records that are already apart."""
@@ -71,45 +75,20 @@ class NativeDecoder:
     def _services(
         self, lines: Lines, table: Table, tally: Tally, dead: list[tuple[int, Rejected]]
     ) -> tuple[tuple[Columns, ...], frozenset[str]]:
-        services: list[Columns] = []
-        unknown: set[str] = set()
-        for service, frame, row in _by_service(table, self._default):
+        row = table.row
 
-            def reject(at: int, reason: str, row: NDArray[np.int64] = row) -> None:
-                line = int(row[at])
-                detail = _detail(lines.lines[line], reason)
-                dead.append((line, lines.reject(line, reason, detail)))
+        def reject(at: int, reason: str) -> None:
+            line = int(row[at])
+            detail = _detail(lines.lines[line], self._rules.origin(CULPRIT[reason]))
+            dead.append((line, lines.reject(line, reason, detail)))
 
-            rows = Rows(service, frame, lines.offset[row], lines.arrival_ns[row], reject, tally)
-            columns, strange = build(rows, self._rules)
-            unknown.update(strange)
-            if columns is not None:
-                services.append(columns)
-        return tuple(services), frozenset(unknown)
+        offset, arrival_ns = lines.offset[row], lines.arrival_ns[row]
+        frame = renamed(table.frame, offset, arrival_ns, self._rules)
+        return judge(Batch(frame, offset, arrival_ns, reject), self._rules, tally)
 
 
-def _by_service(
-    table: Table, default: str
-) -> Iterator[tuple[str, pl.DataFrame, NDArray[np.int64]]]:
-    """Yield (service, its rows, the indices of their lines); one service costs nothing."""
-    frame, row = table.frame, table.row
-    name = frame[fields.SERVICE]
-    if not frame.height:
-        return
-    if name.null_count() == frame.height:
-        yield default, frame, row
-    elif name.null_count() == 0 and name[0] and bool((name == name[0]).all()):
-        yield name[0], frame, row
-    else:
-        name = name.fill_null(default).replace("", default)
-        for service in sorted(name.unique().to_list()):
-            mine = (name == service).to_numpy()
-            yield service, frame.filter(mine), row[mine]
-
-
-def _detail(line: bytes, reason: str) -> str:
+def _detail(line: bytes, column: str) -> str:
     """Return what a refused row has in the cell that it was refused for."""
-    column = _CULPRIT[reason]
     try:
         value = repair.read(line.removeprefix(repair.BOM).decode()).get(column)
         text = json.dumps(value, ensure_ascii=False)

@@ -70,7 +70,8 @@ class Reader:
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._schema = {name: self._type(name) for name in fields.REQUIRED}
+        self._required = [rules.origin(name) for name in fields.REQUIRED]
+        self._schema = {name: self._type(name) for name in self._required}
         self._seen: set[str] = set()
         self._batches = 0
 
@@ -147,12 +148,12 @@ class Reader:
         self._seen.update(s.name for s in frame.get_columns() if s.null_count() < rows)
         self._batches += 1
         if self._batches % _SWEEP == 0:
-            keep = self._seen.union(fields.REQUIRED)
+            keep = self._seen.union(self._required)
             self._schema = {name: kind for name, kind in self._schema.items() if name in keep}
             self._seen.clear()
 
     def _type(self, name: str) -> pl.DataType:
-        return pl.Float64() if fields.is_number(name, self._rules) else pl.String()
+        return pl.Float64() if fields.is_read_as_number(name, self._rules) else pl.String()
 
 
 def _is_usable(name: str) -> bool:

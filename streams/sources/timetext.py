@@ -37,6 +37,9 @@ _ISO: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))?",
     re.ASCII,
 )
+NAIVE: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
+"""A time that names no zone."""
+
 _EPOCH: Final = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?", re.ASCII)
 _EXACT: Final = Context(prec=200)
 _LONGEST: Final = 64

@@ -1,0 +1,214 @@
+"""A log as blocks of decoded records."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+
+from tailbudget.schemas.errors import ConfigError
+from tailbudget.schemas.records import Decoded
+from tailbudget.streams.audit_log import names
+from tailbudget.streams.audit_log.blocks import Block, FrameBlock, Part
+from tailbudget.streams.audit_log.discovery import discover
+from tailbudget.streams.audit_log.latency import Units, require_latency
+from tailbudget.streams.audit_log.sample import ROWS, Sample, sample_of
+from tailbudget.streams.audit_log.wanted import Found, Progress, Wanted
+from tailbudget.streams.sources import Decoder, Rules, SourceBatch, decoder, fields
+from tailbudget.streams.sources.frames import FrameDecoder
+
+Report = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What is to be read.
+
+    Attributes:
+        name: for messages.
+        parts: its files, or its one frame or query.
+        said: what a reader must know of it, before anything was read.
+    """
+
+    name: str
+    parts: Sequence[Part]
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A block, and how far the reading is when it has been decoded."""
+
+    block: Block
+    progress: Progress
+
+
+class LogReading:
+    """A log that was found to be readable; it can be iterated over once.
+
+    Attributes:
+        found: what was assumed.
+        rows: rows read so far, of any kind.
+    """
+
+    def __init__(self, log: Log, wanted: Wanted, now_ns: int, report: Report) -> None:
+        """Read the first rows, and decide how to read all.
+
+        Args:
+            log: what to read.
+            wanted: what the caller named.
+            now_ns: the time of reading: no row may be younger, and one without a time has it.
+            report: told how far the reading is.
+
+        Raises:
+            Refused: there is no request to audit in it.
+            ConfigError: what was named is not in it, or it cannot be opened.
+            DecodeError: a file is damaged.
+        """
+        wanted.check()
+        self.rows = 0
+        self._log, self._now_ns, self._report = log, now_ns, report
+        self._bases = [0]
+        pieces = self._pieces()
+        taken = _first(pieces)
+        first = [piece.block for piece in taken]
+        base = _base(wanted)
+        sample = sample_of(first, base)
+        _require_named(sample, wanted.columns.keys(), wanted)
+        require_latency(sample, log.name, [part.head for part in log.parts if part.head])
+        _require_named(sample, _columns_of(wanted), wanted)
+        self.found = _found(log, first, sample, base, wanted)
+        self._check_units(first)
+        self._rest: Iterator[_Piece] = chain(taken, pieces)
+
+    def __iter__(self) -> Iterator[Decoded]:
+        """Yield the records, in their order.
+
+        Raises:
+            Refused: nearly all rows contradict themselves.
+            DecodeError: a file is damaged.
+        """
+        decode, units = _Decoders(self.found.rules, self._now_ns), Units()
+        for piece in self._rest:
+            decoded = decode(piece.block)
+            units.add(decoded)
+            yield decoded
+            self.rows = piece.progress.rows
+            self._report(piece.progress)
+        units.check(self._log.name)
+
+    def where(self, offset: int) -> str:
+        """Return the file and the number of a row in it, as its `offset` names it."""
+        part = min(bisect_right(self._bases, offset), len(self._log.parts)) - 1
+        return f"{self._log.parts[part].name}, row {offset - self._bases[part] + 1:,}"
+
+    def _pieces(self) -> Iterator[_Piece]:
+        """Yield all blocks, rows counted on from part to part."""
+        for index, part in enumerate(self._log.parts):
+            base = end = self._bases[index]
+            for block in part.blocks():
+                moved = block.moved(base)
+                end = moved.end
+                yield _Piece(moved, Progress(part.name, end, self._share(index)))
+            self._bases.append(end)
+
+    def _share(self, index: int) -> float | None:
+        parts = self._log.parts
+        now = parts[index].share()
+        total = sum(part.size_bytes for part in parts)
+        if now is None or len(parts) == 1 or not total:
+            return now
+        done = sum(part.size_bytes for part in parts[:index])
+        return (done + now * parts[index].size_bytes) / total
+
+    def _check_units(self, first: Sequence[Block]) -> None:
+        decode, units, rows = _Decoders(self.found.rules, self._now_ns), Units(), 0
+        for block in first:
+            part = block.head(ROWS - rows)
+            rows += len(part.row)
+            units.add(decode(part))
+        units.check(self._log.name)
+
+
+class _Decoders:
+    """The decoders of all formats of a log; each remembers its columns."""
+
+    def __init__(self, rules: Rules, now_ns: int) -> None:
+        self._rules = rules
+        self._now_ns = now_ns
+        self._frames = FrameDecoder(rules)
+        self._lines: dict[str, Decoder] = {}
+
+    def __call__(self, block: Block) -> Decoded:
+        arrival_ns = np.full(len(block.row), self._now_ns)
+        if isinstance(block, FrameBlock):
+            return self._frames.decode(block.frame, block.row, arrival_ns, block.rejected)
+        one = self._lines.get(block.format)
+        if one is None:
+            one = self._lines[block.format] = decoder(block.format, self._rules)
+        return one.decode(SourceBatch([*block.values], block.row, arrival_ns))
+
+
+def _first(pieces: Iterator[_Piece]) -> list[_Piece]:
+    """Take blocks until they hold the sample."""
+    taken: list[_Piece] = []
+    rows = 0
+    while rows < ROWS and (piece := next(pieces, None)) is not None:
+        taken.append(piece)
+        rows += len(piece.block.row)
+    return taken
+
+
+def _base(wanted: Wanted) -> Rules:
+    rules = wanted.rules or Rules()
+    return replace(
+        rules,
+        service=wanted.service or rules.service,
+        timezone=wanted.timezone or rules.timezone,
+        columns={**rules.columns, **wanted.columns},
+    )
+
+
+def _found(log: Log, first: Sequence[Block], sample: Sample, base: Rules, wanted: Wanted) -> Found:
+    found = discover(sample, base, wanted)
+    formats = sorted({block.format for block in first})
+    timed = fields.TIME in sample.columns
+    numbered = fields.ID not in sample.columns
+    said = [*log.said, *found.said]
+    if sample.naive_times and base.timezone is None:
+        said.append("times without a zone: read as UTC")
+    elif sample.naive_times:
+        said.append(f"times without a zone: {base.timezone}, the earlier of an hour it has twice")
+    if not timed:
+        said.append(_no_times(sample))
+    if numbered:
+        said.append("request ids: the numbers of the rows, for there is no request_id")
+    rules = replace(found.rules, ids_from_rows=numbered, times_from_arrival=not timed)
+    return Found("+".join(formats), rules, tuple(said), timed, found.replica)
+
+
+def _no_times(sample: Sample) -> str:
+    likely = sorted(name for name in sample.columns if names.is_time(name))
+    hint = f"; if {likely[0]} is one, give --columns timestamp={likely[0]}" if likely else ""
+    return f"times are unknown, for there is no timestamp{hint}"
+
+
+def _columns_of(wanted: Wanted) -> set[str]:
+    stages = {f"{stage.removesuffix('_ms')}_ms" for stage in wanted.stages or ()}
+    return {*stages, *(wanted.covariates or ()), *(wanted.cohort_dims or ())}
+
+
+def _require_named(sample: Sample, named: Set[str], wanted: Wanted) -> None:
+    """Refuse names that no row has; settings may name columns that are not there."""
+    absent = sorted(named - sample.columns.keys())
+    if not absent or not sample.records:
+        return
+    origin = wanted.columns.get(absent[0])
+    raise ConfigError(
+        f"no row of the first {sample.rows:,} has a column"
+        f" {(origin.column if origin else absent[0])!r}",
+        remedy=f"there are {', '.join(sorted(sample.columns))}",
+    )

@@ -1,0 +1,85 @@
+"""LLMPerf's individual results: one JSON object a request, in seconds.
+
+Read from the files `*_individual_responses.json` of LLMPerf and its leaderboard. They are
+translated to native records. A file carries no ids and no times: a record's offset is its id, and
+it happened when it arrived. "prefill" is the time to the first token, and "decode" is derived as
+the rest. The latency between tokens is left out: the tool divides the whole latency by the
+tokens, so that it contains the first token's once more. A request with an error carries
+latencies all the same; it failed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from tailbudget.schemas.records import Decoded
+from tailbudget.streams.sources.base import Rules, SourceMessage
+from tailbudget.streams.sources.lines import exactly, split
+from tailbudget.streams.sources.native import NativeDecoder
+
+TOTAL_S: Final = "end_to_end_latency_s"
+FIRST_S: Final = "ttft_s"
+_TOKENS: Final = {"input_tokens": "number_input_tokens", "output_tokens": "number_output_tokens"}
+_MS_PER_S: Final = 1e3
+
+
+class LlmperfDecoder:
+    """Decodes LLMPerf's individual results; see the package docstring for what it promises."""
+
+    name = "llmperf"
+
+    def __init__(self, rules: Rules) -> None:
+        own = dataclasses.replace(
+            rules,
+            service=rules.service or self.name,
+            ids_from_rows=True,
+            times_from_arrival=True,
+        )
+        self._native = NativeDecoder(own)
+        self._max_record_bytes = rules.max_record_bytes
+
+    def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
+        """Decode one micro-batch; never raises for what a message contains."""
+        lines = exactly(split(messages, self._max_record_bytes))
+        native = [self.translate(line) for line in lines.lines]
+        return self._native.decode_lines(
+            dataclasses.replace(lines, lines=native, blob=b"\n".join(native))
+        )
+
+    @staticmethod
+    def translate(line: bytes) -> bytes:
+        """Return the native record; what is no object is returned as it is, to be refused."""
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return line
+        return orjson.dumps(_native(record)) if isinstance(record, dict) else line
+
+
+def _native(record: Mapping[str, Any]) -> dict[str, Any]:
+    total_ms, first_ms = _ms(record.get(TOTAL_S)), _ms(record.get(FIRST_S))
+    native = {
+        "total_ms": total_ms,
+        "status": _status(record.get("error_code")),
+        "prefill_ms": first_ms,
+        **{name: record.get(source) for name, source in _TOKENS.items()},
+    }
+    if isinstance(total_ms, float) and isinstance(first_ms, float):
+        native["decode_ms"] = total_ms - first_ms
+    return native
+
+
+def _status(code: object) -> str:
+    if code is None:
+        return "ok"
+    return str(code) if isinstance(code, int) and 100 <= code < 600 else "error"
+
+
+def _ms(seconds: object) -> object:
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        return float(seconds * _MS_PER_S)
+    return seconds
