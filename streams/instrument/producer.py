@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import weakref
 from collections import deque
@@ -37,6 +36,9 @@ KAFKA_DEFAULTS: Final[Mapping[str, Any]] = MappingProxyType(
 """Properties of librdkafka that hold unless the service gives others."""
 
 _EVERY: Final[weakref.WeakSet[RecordProducer]] = weakref.WeakSet()
+
+_OF_PARENTS: Final[list[Shipper]] = []
+"""Kept, for to destroy a client waits for its threads, which a fork does not copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,8 @@ class RecordProducer:
 
     def _begin_anew(self) -> None:
         """Forget what belongs to the parent process: its thread, connection, queue and counts."""
-        if self._shipper is not None and self._shipper.client is not None:
-            _leak(self._shipper.client)
+        if self._shipper is not None:
+            _OF_PARENTS.append(self._shipper)
         self._shipper = None
         self._starting = RLock()
         self._queue.clear()
@@ -163,11 +165,6 @@ def _check(properties: Mapping[str, Any]) -> None:
             f"the Kafka client refuses its settings: {error.args[0].str()}",
             remedy="correct the properties that the producer is given",
         ) from error
-
-
-def _leak(client: Producer) -> None:
-    """Keep a client for ever: to destroy it would wait for threads that a fork did not copy."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
 
 
 def _after_fork() -> None:

@@ -29,19 +29,29 @@ class Encoded(NamedTuple):
 
 def row_of(record: Finished, service: str | None) -> tuple[dict[str, Any], int]:
     """Return the columns of a record, and how many were left out for their reserved names."""
-    stages = record.spans.stage_ms()
-    lost = len(_OURS & record.columns.keys()) + len(RESERVED_STAGES & stages.keys())
-    row: dict[str, Any] = {"request_id": record.request_id, "service": service, **record.columns}
-    row["timestamp"] = record.started_ns
-    row["status"] = record.status
-    row["total_ms"] = record.spans.total_ms
-    weight = row.get("weight", 1)
-    if record.weight != 1:
-        row["weight"] = weight * record.weight if isinstance(weight, int | float) else record.weight
-    for stage, spent_ms in stages.items():
-        if stage not in RESERVED_STAGES:
+    row: dict[str, Any] = {
+        "request_id": record.request_id,
+        "timestamp": record.started_ns,
+        "status": record.status,
+        "total_ms": record.spans.total_ms,
+    }
+    if service is not None:
+        row["service"] = service
+    lost = 0
+    for column, value in tuple(record.columns.items()):
+        if column in _OURS:
+            lost += 1
+        elif value is not None:
+            row[column] = value
+    for stage, spent_ms in record.spans.stage_ms().items():
+        if stage in RESERVED_STAGES:
+            lost += 1
+        else:
             row[stage + _SUFFIX] = spent_ms
-    return {column: value for column, value in row.items() if value is not None}, lost
+    if record.weight != 1:
+        own = record.columns.get("weight")
+        row["weight"] = record.weight * (own if isinstance(own, int | float) else 1)
+    return row, lost
 
 
 def encode(record: Finished, service: str | None) -> Encoded:

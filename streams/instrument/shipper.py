@@ -27,10 +27,10 @@ MAX_RECORD_BYTES: Final = 1_000_000
 """Readers reject what is longer (`max_record_bytes`), and brokers by default too."""
 
 INTERVAL_S: Final = 0.1
-_AT_ONCE: Final = 32
+_AT_ONCE: Final = 16
 _PAUSE_S: Final = 0.0002
 """The interpreter lets a thread run for 5 ms while others wait; a request shall not wait so long
-for us. So we let go after every few records, which take about 0.1 ms."""
+for us. So we let go after every few records, which take about 0.2 ms."""
 
 _PURGE_S: Final = 0.2
 

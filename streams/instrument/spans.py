@@ -79,10 +79,9 @@ class Spans:
         with self._lock:
             events = self._events[:]
             del self._events[: len(events)]
-            end_ns = self._end_ns()
             # A thread may be interrupted between its look at the clock and its note.
             events.sort(key=_AT)
-            _add(self._sums, (event for event in events if event[0] <= end_ns))
+            _add(self._sums, events, self._ended_ns)
 
     def _end_ns(self) -> int:
         return self._clock() if self._ended_ns is None else self._ended_ns
@@ -102,8 +101,10 @@ class _Sum:
         return self.covered_ns + (end_ns - self.since_ns if self.open else 0)
 
 
-def _add(sums: dict[str, _Sum], events: Iterable[Event]) -> None:
+def _add(sums: dict[str, _Sum], events: Iterable[Event], end_ns: int | None) -> None:
     for at_ns, stage, begins in events:
+        if end_ns is not None and at_ns > end_ns:
+            return
         one = sums.get(stage)
         if one is None:
             one = sums[stage] = _Sum()

@@ -38,6 +38,9 @@ from tailbudget.streams.kafka import client_config, create_topics
 STAGES: Final = ("tokenize", "queue", "retrieve", "prefill", "decode")
 TOPIC: Final = "bench"
 
+Run = Callable[[int], float | None]
+"""Makes so many requests; returns the seconds, None where all of its time counts."""
+
 
 class Nowhere:
     """A sink that keeps nothing."""
@@ -95,7 +98,7 @@ def _print_full_speed(options: argparse.Namespace) -> None:
     Console(width=100).print(table)
 
 
-def _ways() -> list[tuple[str, Callable[[int], None]]]:
+def _ways() -> list[tuple[str, Run]]:
     """Return what is measured; each takes the number of requests."""
     sink = Nowhere()
     return [
@@ -106,7 +109,7 @@ def _ways() -> list[tuple[str, Callable[[int], None]]]:
     ]
 
 
-def _times(work: Callable[[], object]) -> Callable[[int], None]:
+def _times(work: Callable[[], object]) -> Run:
     def run(requests: int) -> None:
         for _ in range(requests):
             work()
@@ -114,14 +117,14 @@ def _times(work: Callable[[], object]) -> Callable[[int], None]:
     return run
 
 
-def _middleware(sink: Nowhere) -> Callable[[int], float]:
+def _middleware(sink: Nowhere) -> Run:
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b""}
 
-    async def send(message: Any) -> None:
+    async def send(_message: Any) -> None:
         pass
 
-    async def bare(scope: Any, receive: Any, send: Any) -> None:
+    async def bare(_scope: Any, _receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
@@ -145,7 +148,7 @@ def _middleware(sink: Nowhere) -> Callable[[int], float]:
     return run
 
 
-def _best_us(work: Callable[[int], float | None], requests: int, repeat: int) -> float:
+def _best_us(work: Run, requests: int, repeat: int) -> float:
     """Return the microseconds a request of the best run."""
     spent = []
     for _ in range(repeat):
