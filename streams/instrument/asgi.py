@@ -42,9 +42,9 @@ def raw_path(scope: Scope) -> str | None:
 class RecordMiddleware:
     """Makes a record of each HTTP request, from its arrival until its response body is sent.
 
-    The status is the response's code; that of the exception when one ends the request before its
-    body is complete; "cancelled" when the client goes away before. What an application does after
-    the response, such as background tasks, is not timed. Exceptions pass. Other scopes, such as
+    The status is the response's code; that of the exception, when one ends the request before its
+    body is complete; "cancelled", when the client is known to have gone before. What follows the
+    response, such as background tasks, is not timed. Exceptions pass. Other scopes, such as
     websockets and lifespan, pass untouched.
 
     Args:
@@ -65,9 +65,7 @@ class RecordMiddleware:
     ) -> None:
         self._app = app
         self._sink = sink
-        self._route = route
-        self._columns = columns
-        self._complained = False
+        self._describe = _Describe(route, columns)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, as the application does."""
@@ -75,44 +73,63 @@ class RecordMiddleware:
             await self._app(scope, receive, send)
             return
         with request(self._sink) as record:
-            exchange = _Exchange(receive, send, lambda status: self._finish(record, scope, status))
+            exchange = _Exchange(record, scope, receive, send, self._describe)
             try:
                 await self._app(scope, exchange.receive, exchange.send)
             except BaseException as error:
-                self._finish(record, scope, status_of(error))
+                exchange.finish(status_of(error))
                 raise
-            self._finish(record, scope, CANCELLED if exchange.left else ERROR)
+            exchange.finish(CANCELLED if exchange.left else ERROR)
 
-    def _finish(self, record: Request, scope: Scope, status: Status) -> None:
-        if record.spans.frozen:
-            return
+
+class _Describe:
+    """Gives a record its columns from the scope."""
+
+    __slots__ = ("_columns", "_complained", "_route")
+
+    def __init__(
+        self,
+        route: Callable[[Scope], str | None],
+        columns: Callable[[Scope], Mapping[str, Column]] | None,
+    ) -> None:
+        self._route = route
+        self._columns = columns
+        self._complained = False
+
+    def __call__(self, record: Request, scope: Scope) -> None:
         try:
             columns: dict[str, Column] = {"route": self._route(scope)}
             if self._columns is not None:
                 columns.update(self._columns(scope))
             columns.update(record.columns)
             record.columns = columns
-        except Exception as error:  # noqa: BLE001 - logged; the response does not depend on it
-            self._complain(error)
-        record.finish(status)
-
-    def _complain(self, error: Exception) -> None:
-        if not self._complained:
-            self._complained = True
-            LOG.warning("columns of a request are missing, the first time now", exc_info=error)
+        except Exception as error:
+            if not self._complained:
+                self._complained = True
+                LOG.warning("columns of a request are missing, the first time now", exc_info=error)
 
 
 class _Exchange:
-    """The messages of one request, on their way between server and application."""
+    """One request and its messages, on their way between server and application."""
 
-    __slots__ = ("_code", "_finish", "_receive", "_send", "left")
+    __slots__ = ("_code", "_describe", "_receive", "_record", "_scope", "_send", "left")
 
-    def __init__(self, receive: Receive, send: Send, finish: Callable[[Status], None]) -> None:
+    def __init__(
+        self, record: Request, scope: Scope, receive: Receive, send: Send, describe: _Describe
+    ) -> None:
+        self._record = record
+        self._scope = scope
         self._receive = receive
         self._send = send
-        self._finish = finish
+        self._describe = describe
         self._code: Status = ERROR
         self.left = False
+
+    def finish(self, status: Status) -> None:
+        """End the record, unless it has ended."""
+        if not self._record.spans.frozen:
+            self._describe(self._record, self._scope)
+            self._record.finish(status)
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -124,13 +141,14 @@ class _Exchange:
         try:
             await self._send(message)
         except OSError:  # so servers say that the client has gone
-            self._finish(CANCELLED)
+            self.finish(CANCELLED)
             raise
         kind = message["type"]
         if kind == "http.response.start":
             self._code = message["status"]
         elif kind in _BODIES and not message.get("more_body", False):
-            self._finish(self._code)
+            # Some frameworks end the body themselves when they learn that the client has gone.
+            self.finish(CANCELLED if self.left else self._code)
 
 
 _BODIES: Final = frozenset(

@@ -157,6 +157,14 @@ async def loses_its_client(_scope: Any, receive: Any, send: Any) -> None:
         await send({**END, "more_body": True})
 
 
+async def ends_for_its_client(_scope: Any, receive: Any, send: Any) -> None:
+    """End the body though the client has gone, as some middleware does."""
+    await send(START)
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    await send(END)
+
+
 async def forgets_the_end(_scope: Any, _receive: Any, send: Any) -> None:
     """Return without an end for no reason."""
     await send(START)
@@ -168,6 +176,7 @@ async def forgets_the_end(_scope: Any, _receive: Any, send: Any) -> None:
         (raises, LookupError, "error"),
         (breaks_off, TimeoutError, "timeout"),
         (loses_its_client, None, "cancelled"),
+        (ends_for_its_client, None, "cancelled"),
         (forgets_the_end, None, "error"),
     ],
 )
