@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
 import os
 import subprocess
@@ -9,10 +11,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from pages import DOCS, blocks
 
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.streams.embedded import EmbeddedBroker, free_port
@@ -25,6 +29,7 @@ from tailbudget.streams.instrument import (
     request,
     stage_timer,
 )
+from tailbudget.streams.instrument import producer as producer_module
 from tailbudget.streams.instrument.shipper import MAX_RECORD_BYTES
 from tailbudget.streams.kafka import client_config, create_topics
 
@@ -246,6 +251,36 @@ def test_a_forked_child_has_a_producer_of_its_own(bootstrap: str) -> None:
     run_service(bootstrap, "forked", FORK)
     ids = [row["request_id"] for row in consume(bootstrap, "forked", 25)]
     assert sorted(map(str, ids)) == sorted(f"r{number}" for number in range(25))
+
+
+def test_the_examples_of_the_page_make_the_records_that_it_shows(bootstrap: str) -> None:
+    """Each program of docs/instrument.md runs as it stands, but for the broker's address."""
+    create_topics(client_config(bootstrap), {producer_module.TOPIC: 1})
+    page = DOCS / "instrument.md"
+    chat, score, sampled = (
+        block.replace("127.0.0.1:9092", bootstrap) for block in blocks(page, "python")
+    )
+    spaces: list[dict[str, Any]] = [{}, {}, {}]
+    for program, space in zip((chat, score, sampled), spaces, strict=True):
+        exec(compile(program, str(page), "exec"), space)  # noqa: S102 - our own page
+    service, _, sampling = spaces
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        assert message["type"].startswith("http.response.")
+
+    asyncio.run(service["app"]({"type": "http", "path": "/chats/7"}, receive, send))
+    service["producer"].close()
+    sampling["producer"].close()
+    (shown,) = (json.loads(block) for block in blocks(page, "json"))
+    rows = {row["service"]: row for row in consume(bootstrap, producer_module.TOPIC, 2)}
+    assert set(rows["chat"]) == set(shown)
+    for column in ("service", "status", "route", "candidates", "customer_tier"):
+        assert rows["chat"][column] == shown[column]
+    assert rows["scorer"]["request_id"] == "job-1"
+    assert {"features_ms", "forward_ms", "batch_size", "timeout_ms"} <= set(rows["scorer"])
 
 
 def test_the_producer_has_no_thread_before_its_first_record() -> None:
