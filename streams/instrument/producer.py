@@ -18,7 +18,7 @@ from tailbudget.schemas.errors import ConfigError
 from tailbudget.streams.instrument import counters as why
 from tailbudget.streams.instrument.counters import Counters, ProducerStats
 from tailbudget.streams.instrument.sampling import Sampling
-from tailbudget.streams.instrument.shipper import CLIENT_LOG, Shipper, Target
+from tailbudget.streams.instrument.shipper import CLIENT_LOG, Shipper, Target, report
 from tailbudget.streams.instrument.sink import Finished
 
 TOPIC: Final = "tailbudget.requests"
@@ -108,6 +108,7 @@ class RecordProducer:
             record = record._replace(weight=weight)
         if self._closed:
             self._counters.drop(why.CLOSED)
+            report(self._counters, self._target)
         elif len(self._queue) >= self._limits.queue:
             self._counters.drop(why.FULL)
         else:

@@ -89,11 +89,13 @@ class Shipper:
         except Exception as error:  # noqa: BLE001 - counted and logged; the service goes on
             self._counters.last_error = repr(error)
             self._drop(why.FAILED, self._in_hand)
-        self._report()
+        report(self._counters, self._target)
 
     def _ship(self) -> None:
         """Send what is in the queue now, and hear what became of earlier messages."""
-        client = self.client = self.client or self._connect()
+        if self.client is None:  # an idle client is false: it has the length of its queue
+            self.client = self._connect()
+        client = self.client
         now_ms = time.time_ns() // 1_000_000
         for message in pack(((line, now_ms) for line in self._lines()), max_bytes=PACK_BYTES):
             self._produce(client, message)
@@ -101,9 +103,10 @@ class Shipper:
 
     def _lines(self) -> Iterator[bytes]:
         for number in range(1, len(self._queue) + 1):
-            line, lost = encode(self._queue.popleft(), self._target.service)
+            record = self._queue.popleft()
             self._in_hand += 1
             self._counters.add("taken")
+            line, lost = encode(record, self._target.service)
             if lost:
                 self._counters.add("lost_columns", lost)
             if line is None:
@@ -150,7 +153,7 @@ class Shipper:
         if self.client.flush(self._target.flush_s):
             self.client.purge()
             self.client.flush(_PURGE_S)
-        self._report()
+        report(self._counters, self._target)
 
     def _connect(self) -> Producer:
         return Producer({**self._target.config, "logger": CLIENT_LOG, "error_cb": self._on_error})
@@ -158,12 +161,14 @@ class Shipper:
     def _on_error(self, error: KafkaError) -> None:
         self._counters.last_error = error.str()
 
-    def _report(self) -> None:
-        for reason in self._counters.news():
-            LOG.warning(
-                "records of requests are dropped, the first of them now: %s (topic %s; Kafka: %s);"
-                " later ones are counted in stats()",
-                why.DROPS[reason],
-                self._target.topic,
-                self._counters.last_error,
-            )
+
+def report(counters: Counters, target: Target) -> None:
+    """Log each reason to drop records that has turned up since the last call."""
+    for reason in counters.news():
+        LOG.warning(
+            "records of requests are dropped, the first of them now: %s (topic %s; Kafka: %s);"
+            " later ones are counted in stats()",
+            why.DROPS[reason],
+            target.topic,
+            counters.last_error,
+        )

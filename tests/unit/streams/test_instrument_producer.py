@@ -95,13 +95,17 @@ def test_all_records_arrive_packed(bootstrap: str) -> None:
 
 
 def test_it_delivers_without_being_closed(bootstrap: str) -> None:
-    """Records go out while the service runs."""
+    """Records go out while the service runs, over one connection."""
     create_topics(client_config(bootstrap), {"running": 1})
     producer = RecordProducer({"bootstrap.servers": bootstrap}, topic="running")
     make(producer, 5)
     wait_until(lambda: producer.stats().delivered == 5, "the records are not delivered")
+    assert producer._shipper is not None
+    client = producer._shipper.client
     make(producer, 5)
     wait_until(lambda: producer.stats().delivered == 10, "later records are not delivered")
+    assert client is not None
+    assert producer._shipper.client is client
     producer.close()
 
 
@@ -118,15 +122,15 @@ def test_without_a_broker_records_are_dropped_and_counted(caplog: pytest.LogCapt
         wait_until(lambda: "undelivered" in producer.stats().dropped, "no message has expired")
         make(producer, 200)
         producer.close()
-    stats = producer.stats()
+        stats = producer.stats()
+        make(producer, 3)
     assert_adds_up(stats)
     assert (stats.offered, stats.delivered, stats.pending) == (400, 0, 0)
     assert stats.last_error
     logged = [r.message for r in caplog.records if r.name == "tailbudget.instrument"]
-    for reason in ("full", "undelivered"):
+    for reason in ("full", "undelivered", "closed"):
         assert sum(DROPS[reason] in text for text in logged) == 1, logged
-    assert len(logged) == 2
-    make(producer, 3)
+    assert len(logged) == 3
     assert producer.stats().dropped["closed"] == 3
     assert_adds_up(producer.stats())
 
