@@ -17,7 +17,8 @@ from tailbudget.schemas.kafka import RequestTopic
 from tailbudget.streams.kafka import ClientConfig, admin
 from tailbudget.streams.log_lines import LogLines
 from tailbudget.streams.log_time import detect_format, timeline
-from tailbudget.streams.publish import PACK_BYTES, PACK_SPAN_MS, Pack, Publisher, pack
+from tailbudget.streams.packing import PACK_BYTES, PACK_SPAN_MS, Pack, pack
+from tailbudget.streams.publish import Publisher
 
 AUTO: Final = "auto"
 _LIVE_SPAN_MS: Final = 100

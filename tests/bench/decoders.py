@@ -26,7 +26,7 @@ from process import ROOT, last_core, pin
 from rich.console import Console
 from rich.table import Table
 
-from tailbudget.streams.publish import PACK_BYTES, pack
+from tailbudget.streams.packing import PACK_BYTES, pack
 from tailbudget.streams.sources import Rules, ServiceRules, SourceBatch, decoder
 
 RULES = Rules(

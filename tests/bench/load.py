@@ -17,7 +17,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tailbudget.streams import traffic
-from tailbudget.streams.publish import PACK_BYTES, pack
+from tailbudget.streams.packing import PACK_BYTES, pack
 from tailbudget.streams.scenario import Route, Scenario
 
 ROUTES: Final = (

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from stamped import Letters, Stamper
 
 from tailbudget.streams.kafka import client_config
-from tailbudget.streams.publish import PACK_BYTES, Pack, Publisher
+from tailbudget.streams.packing import PACK_BYTES, Pack
+from tailbudget.streams.publish import Publisher
 
 Ints = NDArray[np.int64]
 

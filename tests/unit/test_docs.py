@@ -21,9 +21,19 @@ from tailbudget.schemas.setting_paths import locate
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.yaml_file import Key
-from tailbudget.streams import dedup, holes, protocol, service_audit, topics, up, worker
+from tailbudget.streams import (
+    dedup,
+    holes,
+    instrument,
+    protocol,
+    service_audit,
+    topics,
+    up,
+    worker,
+)
 from tailbudget.streams.agents import ingest, notify
 from tailbudget.streams.cli.app import app
+from tailbudget.streams.instrument import producer, shipper
 from tailbudget.streams.sources import lines
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -140,6 +150,12 @@ def test_the_page_lists_every_reason_of_the_ledger() -> None:
     assert table == [[f"`{reason}`", meaning] for reason, meaning in ledger.MEANING.items()]
 
 
+def test_the_page_lists_every_reason_to_drop_a_record() -> None:
+    """The table of the instrumentation says of each reason what the code says, in its order."""
+    table = rows(DOCS / "instrument.md", "| Reason | Meaning |")
+    assert table == [[f"`{reason}`", meaning] for reason, meaning in instrument.DROPS.items()]
+
+
 @every_page
 def test_json_and_python_are_well_formed(page: Path) -> None:
     """Every example of a record, an event or a program can be read."""
@@ -216,6 +232,18 @@ NUMBERS = (
     ("windows-and-alerts.md", f"about {1 / worker.JUDGE_S:g} times a second"),
     ("windows-and-alerts.md", f"up to {notify.LONGEST_WAIT_S:g} s"),
     ("windows-and-alerts.md", f"after {notify.GIVE_UP_S / 60:g} minutes"),
+    ("instrument.md", f"holds {instrument.Limits().queue:,} records"),
+    ("instrument.md", f"for {instrument.Limits().flush_s:g} s at most"),
+    ("instrument.md", f"up to {shipper.INTERVAL_S:g} s of records"),
+    ("instrument.md", f"topic `{producer.TOPIC}`"),
+    (
+        "instrument.md",
+        f"buffer holds {producer.KAFKA_DEFAULTS['queue.buffering.max.kbytes'] >> 10} MiB",
+    ),
+    (
+        "instrument.md",
+        f"a message waits {producer.KAFKA_DEFAULTS['message.timeout.ms'] // 1000} s for the broker",
+    ),
     ("deployment.md", f"messages of {topics.MAX_MESSAGE_BYTES >> 20} MiB"),
     ("deployment.md", f"at most {worker.STOP_S:g} s"),
 )

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tailbudget.schemas.errors import BrokerError
 from tailbudget.streams.embedded import EmbeddedBroker
 from tailbudget.streams.kafka import client_config, create_topics
-from tailbudget.streams.publish import Publisher, pack
+from tailbudget.streams.packing import pack
+from tailbudget.streams.publish import Publisher
 
 RECORDS = st.lists(
     st.tuples(st.binary(max_size=30).filter(lambda b: b"\n" not in b), st.integers(0, 5000))

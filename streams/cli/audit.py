@@ -1,0 +1,136 @@
+"""`tailbudget audit`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tailbudget.schemas.errors import ConfigError
+from tailbudget.streams.cli import judging
+from tailbudget.streams.cli.judging import Format
+from tailbudget.streams.cli.options import Config, settings
+
+if TYPE_CHECKING:
+    from tailbudget.streams.audit_log import Progress
+
+
+def audit(
+    *,
+    log: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="LOG",
+            help="Parquet, CSV, JSON lines or JSON, also .gz or .zst; a directory of those; -.",
+            show_default=False,
+        ),
+    ] = None,
+    sql: Annotated[
+        str | None, typer.Option("--sql", metavar="SELECT", help="Rows from ClickHouse instead.")
+    ] = None,
+    config: Config = None,
+    service: Annotated[
+        str | None, typer.Option("--service", help="Which service; that of rows that name none.")
+    ] = None,
+    slo: judging.Slo = None,
+    slow_request_threshold: judging.SlowThreshold = "p95",
+    input_shape_dims: Annotated[
+        str | None, typer.Option("--input-shape-dims", metavar="A,B", help="Columns of the shape.")
+    ] = None,
+    cohort_dims: Annotated[
+        str | None, typer.Option("--cohort-dims", metavar="A,B", help="Columns of the cohorts.")
+    ] = None,
+    stages: Annotated[
+        str | None, typer.Option("--stages", metavar="A,B", help="Stages, without _ms.")
+    ] = None,
+    cold_start_window_min: Annotated[
+        float | None,
+        typer.Option("--cold-start-window-min", help="Minutes after a deploy that are cold."),
+    ] = None,
+    deploys: Annotated[
+        Path | None, typer.Option("--deploys", metavar="FILE", help="Deploy events, JSON lines.")
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline", "--compare-to-baseline", metavar="LOG", help="What to compare with."
+        ),
+    ] = None,
+    timezone: Annotated[
+        str | None, typer.Option("--timezone", metavar="ZONE", help="Of times that name none.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", metavar="OURS=THEIRS", help="Such as total_ms=latency_s:s,timestamp=at."
+        ),
+    ] = None,
+    log_format: Annotated[
+        str | None, typer.Option("--log-format", metavar="NAME", help="Else it is found out.")
+    ] = None,
+    workload: Annotated[
+        str | None, typer.Option("--workload", help="online or batch, where it is known.")
+    ] = None,
+    rejected: Annotated[
+        Path | None,
+        typer.Option("--rejected", metavar="FILE", help="Write rows that are no records there."),
+    ] = None,
+    propose_slo: judging.ProposeSlo = False,
+    advice: judging.Advice = False,
+    context: judging.ContextFile = None,
+    format_: judging.As = Format.TEXT,
+    output: judging.Output = None,
+) -> None:
+    """Audit a log of requests and write the latency-budget report.
+
+    Exits with 0 within the SLO, 1 for a breach, 2 for wrong usage, 3 when the log is refused, and
+    4 when it holds too little.
+
+    Example: `tailbudget audit requests.parquet --slo p95=180,p99=200 --format markdown`
+    """
+    if (log is None) == (sql is None):
+        raise ConfigError(
+            "give a LOG, or --sql" if log is None else "a LOG and --sql exclude each other",
+            remedy="such as tailbudget audit requests.jsonl --slo p99=200",
+        )
+    chosen = settings(config)
+    from tailbudget.streams import log_report  # noqa: PLC0415 (it takes polars and numpy)
+    from tailbudget.streams.audit_log import Wanted, parse_columns  # noqa: PLC0415
+
+    wanted = Wanted(
+        service=service,
+        stages=_names(stages),
+        covariates=_names(input_shape_dims),
+        cohort_dims=_names(cohort_dims),
+        timezone=timezone,
+        columns=parse_columns(columns) if columns else {},
+        format=log_format,
+    )
+    asked = log_report.Asked(
+        source=log if log is not None else log_report.Query(sql or ""),
+        wanted=wanted,
+        slo=slo,
+        slow_request_threshold=judging.slow_threshold(slow_request_threshold),
+        cold_start_window_min=cold_start_window_min,
+        deploys=deploys,
+        baseline=baseline,
+        workload=workload,
+        rejected=rejected,
+        now_ns=time.time_ns(),
+    )
+    made = log_report.make(chosen, asked, _progress())
+    extras = judging.Extras(propose_slo=propose_slo, advice=advice, context=context)
+    judging.print_report(made, extras, format_, output)
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
+def _progress() -> object:
+    ...
