@@ -85,6 +85,11 @@ def pick(columns: Columns, rows: NDArray[np.intp]) -> Columns:
     )
 
 
+def detached(columns: Columns) -> Columns:
+    """Return rows that keep nothing of their batch alive: they may stay for long."""
+    return replace(columns, ids=tuple(columns.ids[row] for row in range(len(columns))))
+
+
 def relabel(columns: Columns, cohorts: Sequence[Cohort]) -> Columns:
     """Return the same rows with each cohort renamed; equal new names become one cohort."""
     table: dict[Cohort, int] = {}

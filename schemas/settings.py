@@ -60,6 +60,12 @@ class StreamSettings(Group):
     dedup: int = Field(
         default=200_000, ge=0, description="request ids remembered per source partition; 0 is none"
     )
+    retry_hold_s: float = Field(
+        default=120.0,
+        ge=0,
+        le=3600,
+        description="how long a failed attempt of an operation waits for the next; 0 joins none",
+    )
 
     @field_validator("pane_s")
     @classmethod

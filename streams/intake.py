@@ -14,6 +14,8 @@ from tailbudget.models.columns import take
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns, Decoded, Rejected
 from tailbudget.streams.dedup import Dedup
+from tailbudget.streams.held_attempts import HeldAttempts
+from tailbudget.streams.operations import Limits
 
 COUNTED_LATER: Final = frozenset({ledger.ACCEPTED, ledger.FAILED})
 """What the summary itself counts, once duplicates are gone."""
@@ -29,6 +31,7 @@ class Pending:
         columns: decoded micro-batches by service.
         rejected: what goes to the dead-letter topic.
         ledger: service to (time_ns, reason) to count.
+        held_from: offset of the oldest attempt that is held at `end`; `end` when none is.
     """
 
     start: int
@@ -36,6 +39,7 @@ class Pending:
     columns: Mapping[str, list[Columns]]
     rejected: tuple[Rejected, ...]
     ledger: Mapping[str, Counter[tuple[int, str]]]
+    held_from: int
 
     @property
     def services(self) -> frozenset[str]:
@@ -52,12 +56,14 @@ class Intake:
         generation: the group's generation when it was assigned.
         committed: everything below is committed.
         start: first offset of the open segment.
-        position: next offset to read.
+        position: next offset to read; below `start` while what was held is read again.
         pane_ns: length of a pane.
         grace_ns: how long a pane waits for stragglers before a record counts as late.
         dedup: remembers the request ids of this source.
         records: accepted records in the open segment.
         watermark_ns: newest event time seen.
+        attempts: holds failed attempts for the next ones of their operations.
+        held_from: offset of the oldest attempt that was held at `committed`.
     """
 
     key: str
@@ -70,6 +76,8 @@ class Intake:
     dedup: Dedup
     records: int = 0
     watermark_ns: int = 0
+    attempts: HeldAttempts = field(default_factory=lambda: HeldAttempts(Limits(hold_ns=0)))
+    held_from: int = 0
     _newest: dict[str, int] = field(default_factory=dict)
     _columns: defaultdict[str, list[Columns]] = field(default_factory=lambda: defaultdict(list))
     _rejected: list[Rejected] = field(default_factory=list)
@@ -80,7 +88,7 @@ class Intake:
     @property
     def empty(self) -> bool:
         """Return whether the open segment holds no offsets."""
-        return self.position == self.start
+        return self.position <= self.start
 
     def add(self, decoded: Decoded, end: int) -> None:
         """Take what became of the messages up to offset `end`."""
@@ -90,6 +98,13 @@ class Intake:
         for (service, time_ns, reason), count in decoded.ledger.items():
             if reason not in COUNTED_LATER:
                 self.count(service, time_ns, reason, count)
+        self.position = end
+
+    def replay(self, decoded: Decoded, end: int) -> None:
+        """Take what is counted already, for what it says about attempts and ids."""
+        for columns in decoded.services:
+            self.attempts.add(take(columns, self.dedup.fresh(columns.id_hash)))
+        self.attempts.counts()
         self.position = end
 
     def count(self, service: str, time_ns: int, reason: str, count: int = 1) -> None:
@@ -105,6 +120,7 @@ class Intake:
             columns=dict(self._columns),
             rejected=tuple(self._rejected),
             ledger=dict(self._ledger),
+            held_from=self._held_from(),
         )
         self._columns.clear()
         self._rejected.clear()
@@ -120,9 +136,23 @@ class Intake:
             columns = take(columns, fresh)
         if not len(columns):
             return
-        self._count_late(columns)
-        self._columns[columns.service].append(columns)
-        self.records += len(columns)
+        ready = self.attempts.add(columns)
+        for (service, time_ns, reason), count in self.attempts.counts().items():
+            self.count(service, time_ns, reason, count)
+        if ready is not None:
+            self._count_late(ready)
+            self._columns[ready.service].append(ready)
+            self.records += len(ready)
+        self._see(columns.service, int(columns.ts_ns.max()))
+
+    def _held_from(self) -> int:
+        first = self.attempts.first_offset
+        return self.position if first is None else first
+
+    def _see(self, service: str, newest_ns: int) -> None:
+        """Move the clock on by records that are held, too."""
+        self._newest[service] = max(self._newest.get(service, 0), newest_ns)
+        self.watermark_ns = max(self.watermark_ns, newest_ns)
 
     def _count_late(self, columns: Columns) -> None:
         ts_ns = columns.ts_ns

@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.columns import concat, pick, take
+from tailbudget.models.columns import concat, detached, pick, take
 from tailbudget.models.operations import FINAL, Attempts, assemble, ends_ns, sequence
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns, Decoded, Outcome
@@ -126,14 +126,14 @@ class Operations:
         """Take attempts that shall wait, whatever they are; one that came before is dropped."""
         if not len(columns):
             return
-        parts = [_detached(columns)]
+        parts = [detached(columns)]
         if columns.service in self._held:
             parts.insert(0, self._held[columns.service])
         both = concat(parts)
         keep = _first_of_each(both)
         second = both.ts_ns[~keep] // NS
         self._tally.add_rows(columns.service, second, ledger.DUPLICATE)
-        self._held[columns.service] = _detached(take(both, keep))
+        self._held[columns.service] = detached(take(both, keep))
 
     def finish(self) -> Iterator[Columns]:
         """Return what is held, as it is."""
@@ -185,7 +185,7 @@ class Operations:
             return []
         del self._held[service]
         if stays.any():
-            self._held[service] = _detached(take(held, stays))
+            self._held[service] = detached(take(held, stays))
         return [self._joined(held, requests)]
 
     def _over(self, held: Columns) -> NDArray[np.bool_]:
@@ -243,8 +243,3 @@ def _first_of_each(columns: Columns) -> NDArray[np.bool_]:
     keep = np.zeros(len(columns), np.bool_)
     keep[first] = True
     return keep
-
-
-def _detached(columns: Columns) -> Columns:
-    """Return rows that keep nothing of their batch alive: they may stay for long."""
-    return replace(columns, ids=tuple(columns.ids[row] for row in range(len(columns))))

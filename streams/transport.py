@@ -69,6 +69,7 @@ class BatchConsumer(driver.Consumer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._durable: dict[TP, int] = {}
+        self._starts: Mapping[TP, int] = {}
 
     def _new_consumer_thread(self) -> Any:
         return PatientConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -216,6 +217,25 @@ class BatchConsumer(driver.Consumer):
         consumer = self._thread._ensure_consumer()  # noqa: SLF001
         offset = await self._thread.call_thread(consumer.committed, driver.ensure_aiokafka_TP(tp))
         return None if offset is None else int(offset)
+
+    async def start_at(self, offsets: Mapping[TP, int]) -> None:
+        """Read these partitions from offsets before the committed ones, until the next call.
+
+        Faust seeks to the committed offsets at some time after an assignment, or has done so.
+        """
+        self._starts = dict(offsets)
+        await self._seek_starts()
+
+    async def perform_seek(self) -> None:
+        """Seek to the committed offsets, or where an agent wants to start."""
+        await super().perform_seek()
+        await self._seek_starts()
+
+    async def _seek_starts(self) -> None:
+        mine = self.assignment()
+        for tp, offset in self._starts.items():
+            if tp in mine:
+                await self.seek(tp, offset)
 
     def ack(self, message: Any) -> bool:
         """Forget a delivered poll; commits do not depend on it."""

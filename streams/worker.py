@@ -21,8 +21,10 @@ from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
 from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
+from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
+from tailbudget.streams.kafka import admin, kafka_config
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rules import rules
 from tailbudget.streams.sources import decoder
@@ -72,6 +74,7 @@ class Worker:
                 for entry in settings.kafka.requests
             },
             incarnations=lives,
+            positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
         )
         self._audit = Audit(
             settings,

@@ -23,6 +23,8 @@ from tailbudget.streams import protocol
 from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.gathering import Gathering
+from tailbudget.streams.held_positions import Positions
+from tailbudget.streams.holding import Holding
 from tailbudget.streams.holes import HoleGuard
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
@@ -63,6 +65,7 @@ class Ingest:
         outbox: Outbox,
         decoders: Mapping[str, Decoder],
         incarnations: Mapping[str, int],
+        positions: Positions,
     ) -> None:
         self.sources: dict[TP, Intake] = {}
         self._settings = settings
@@ -73,6 +76,7 @@ class Ingest:
         self._summaries = SegmentSummaries(settings)
         self._touched: dict[TP, frozenset[str]] = {}
         self._holes = HoleGuard(self._seek_back, self._accept_hole)
+        self._holding = Holding(settings.stream, positions, self._seek_back)
         self._gathering = Gathering()
         self._ready = asyncio.Event()
         self._flushing = asyncio.Lock()
@@ -109,19 +113,23 @@ class Ingest:
     async def assign(self, partitions: Iterable[TP], generation: int) -> None:
         """Start the given sources at their committed offsets, and tell the audit agents so."""
         stream = self._settings.stream
-        for tp in partitions:
-            committed = await self._consumer().committed(tp)
-            start = committed or 0
+        committed = {tp: await self._consumer().committed(tp) or 0 for tp in partitions}
+        starts = await self._holding.starts(committed)
+        for tp, start in committed.items():
             self.sources[tp] = Intake(
                 key=protocol.source_key(tp.topic, tp.partition, self._incarnations[tp.topic]),
                 generation=generation,
                 committed=start,
                 start=start,
-                position=start,
+                position=starts[tp],
+                held_from=starts[tp],
+                attempts=self._holding.attempts(),
                 pane_ns=int(stream.pane_s * 1e9),
                 grace_ns=int(stream.grace_s * 1e9),
                 dedup=Dedup(stream.dedup),
             )
+        before = {tp: at for tp, at in starts.items() if at < committed[tp]}
+        await self._consumer().start_at(before)
         await self._mark(list(self.sources))
         await self._outbox.drain()
         self._ready.set()
@@ -132,6 +140,7 @@ class Ingest:
         self.sources.clear()
         self._touched.clear()
         self._holes.clear()
+        self._holding.clear()
         self._gathering.clear()
 
     def status(self) -> dict[str, Any]:
@@ -154,7 +163,10 @@ class Ingest:
         fresh = messages
         if messages[0].offset < position:
             fresh = [message for message in messages if message.offset >= position]
-        if self._settings.kafka.contiguous:
+        if source.position < source.start:
+            fresh = await self._holding.replay(tp, source, fresh, self._decoders[tp.topic])
+            position = source.position
+        if fresh and self._settings.kafka.contiguous:
             fresh = await self._holes.prefix(tp, position, fresh)
         if not fresh or self.sources.get(tp) is not source:
             return
@@ -184,9 +196,12 @@ class Ingest:
             }
             if cut:
                 await self._send(cut)
+            if self._marks_are_due():
+                await self._holding.advance(self.sources)
             await self._mark(self._unproven(cut))
             await self._outbox.drain()
             if cut:
+                await self._holding.before_commit(cut)
                 await self._commit(cut)
 
     async def finish(self) -> Mapping[int, int]:
@@ -232,16 +247,18 @@ class Ingest:
         accepted = await self._consumer().commit_now(offsets, generation)
         for tp, (source, pending) in cut.items():
             if accepted:
-                source.committed = pending.end
+                source.committed, source.held_from = pending.end, pending.held_from
                 self._touched[tp] = pending.services
             elif self.sources.get(tp) is source:
                 del self.sources[tp]
 
+    def _marks_are_due(self) -> bool:
+        return time.monotonic() - self._marked_at >= MARK_S
+
     def _unproven(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> list[TP]:
         """Return the sources whose last segment the messages of this tick do not prove."""
-        now = time.monotonic()
-        if now - self._marked_at >= MARK_S:
-            self._marked_at = now
+        if self._marks_are_due():
+            self._marked_at = time.monotonic()
             self._touched.clear()
             return list(self.sources)
         touched, self._touched = self._touched, {}
