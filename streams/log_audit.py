@@ -20,9 +20,11 @@ from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.ledger import ACCEPTED, DUPLICATE, FAILED
 from tailbudget.schemas.records import Columns, Decoded, Rejected
 from tailbudget.schemas.rows import DeployRow
+from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dedup import Dedup
+from tailbudget.streams.operations import assembled
 from tailbudget.streams.sources.base import NO_SERVICE
 
 PANE_S: Final = 10
@@ -40,18 +42,18 @@ class Plan:
 
     Attributes:
         service: which service to audit; None where the log has only one.
-        slo: its target, whose latencies are counted exactly.
+        slo: a service's target, whose latencies are counted exactly.
+        cold_start_window_min: a service's minutes after a deploy that count as cold.
         deploys: deploy and scale-up events; None when nobody knows them.
-        cold_start_window_min: minutes after a deploy that count as cold.
         environment: whose deploys count; None takes all.
         pane_s: length of a pane.
         max_cohorts: cohorts kept apart; the rest goes to "(other)".
     """
 
+    slo: Callable[[str], SloTarget | None]
+    cold_start_window_min: Callable[[str], float]
     service: str | None = None
-    slo: SloTarget | None = None
     deploys: Sequence[DeployRow] | None = None
-    cold_start_window_min: float = 5.0
     environment: str | None = None
     pane_s: int = PANE_S
     max_cohorts: int = MAX_COHORTS
@@ -70,24 +72,23 @@ def gather(
     Raises:
         ConfigError: the log holds several services and none was named, or not the named one.
     """
-    gatherings: dict[str, _Service] = {}
+    found: dict[str, _Service] = {}
     nobody = Counter[str]()
-    for part in decoded:
+    for part in assembled(decoded):
         for one in part.rejected:
             reject(one)
         for columns in part.services:
-            if columns.service not in gatherings:
-                gatherings[columns.service] = _Service(columns.service, plan)
-            gatherings[columns.service].add(columns)
+            if columns.service not in found:
+                found[columns.service] = _Service(columns.service, plan)
+            found[columns.service].add(columns)
         for (service, _, reason), count in part.ledger.items():
-            if service in gatherings and reason not in _COUNTED_LATER:
-                gatherings[service].ledger[reason] += count
-            elif reason not in _COUNTED_LATER:
-                nobody[reason] += count
-    name = _chosen(plan.service, gatherings)
-    service = gatherings.get(name) or _Service(name, plan)
-    service.ledger.update(nobody)
-    return service.evidence()
+            if reason not in _COUNTED_LATER:
+                ledger = found[service].ledger if service in found else nobody
+                ledger[reason] += count
+    name = _chosen(plan.service, found)
+    chosen = found.get(name) or _Service(name, plan)
+    chosen.ledger.update(nobody)
+    return chosen.evidence()
 
 
 def _chosen(wanted: str | None, found: Mapping[str, object]) -> str:
@@ -113,19 +114,25 @@ class _Service:
     _gathering: Gathering = field(init=False)
     _dedup: Dedup = field(init=False)
     _limit: CohortLimit = field(init=False)
+    _thresholds_ms: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        plan = self.plan
-        windows = plan.deploys and cold_windows(
-            plan.deploys, self.name, plan.cold_start_window_min, plan.environment
-        )
         self._gathering = Gathering(
             self.name,
-            pane_ns=plan.pane_s * _SECOND_NS,
-            cold_windows=None if plan.deploys is None else windows or (),
+            pane_ns=self.plan.pane_s * _SECOND_NS,
+            cold_windows=self._cold_windows(),
         )
         self._dedup = Dedup(DEDUP)
-        self._limit = CohortLimit(plan.max_cohorts)
+        self._limit = CohortLimit(self.plan.max_cohorts)
+        slo = self.plan.slo(self.name)
+        self._thresholds_ms = slo.thresholds_ms() if slo else ()
+
+    def _cold_windows(self) -> tuple[ColdWindow, ...] | None:
+        plan = self.plan
+        if plan.deploys is None:
+            return None
+        minutes = plan.cold_start_window_min(self.name)
+        return cold_windows(plan.deploys, self.name, minutes, plan.environment)
 
     def add(self, columns: Columns) -> None:
         fresh = self._dedup.fresh(columns.id_hash)
@@ -137,13 +144,10 @@ class _Service:
         admitted = self._limit.admit(columns.cohorts, int(columns.ts_ns.max()))
         if admitted != columns.cohorts:
             columns = relabel(columns, admitted)
-        thresholds = self.plan.slo.thresholds_ms() if self.plan.slo else ()
-        self._gathering.add(
-            summarise(columns, pane_ns=self.plan.pane_s * _SECOND_NS, thresholds_ms=thresholds)
-        )
+        pane_ns = self.plan.pane_s * _SECOND_NS
+        self._gathering.add(summarise(columns, pane_ns=pane_ns, thresholds_ms=self._thresholds_ms))
 
     def evidence(self) -> Evidence:
         entries = {(0, reason): count for reason, count in self.ledger.items()}
-        thresholds = self.plan.slo.thresholds_ms() if self.plan.slo else ()
-        self._gathering.add(empty(self.name, thresholds_ms=thresholds, ledger=entries))
+        self._gathering.add(empty(self.name, thresholds_ms=self._thresholds_ms, ledger=entries))
         return self._gathering.evidence()

@@ -19,6 +19,21 @@ def rules(settings: Settings, entry: RequestTopic) -> Rules:
     )
 
 
+def log_rules(settings: Settings) -> Rules | None:
+    """Return the rules for reading a log; None where the settings say nothing of its columns."""
+    told = {"covariates", "cohort_dims", "stages"}
+    said = [settings.defaults, *settings.services.values()]
+    if not any(told & one.model_fields_set for one in said):
+        return None
+    return rules(settings, RequestTopic(topic="log"))
+
+
+def declared_workload(settings: Settings, service: str) -> str | None:
+    """Return what the settings file says that a service's workload is; None when it says nothing."""
+    chosen = settings.service(service)
+    return chosen.workload if "workload" in chosen.model_fields_set else None
+
+
 def _service_rules(service: ServiceSettings) -> ServiceRules:
     return ServiceRules(
         covariates=tuple(service.covariates),

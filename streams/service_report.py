@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailbudget.models.cold_start import cold_windows
-from tailbudget.schemas.catalogue import load_catalogue
-
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.evidence_wire import load
 from tailbudget.models.report import Options, report
+from tailbudget.schemas.catalogue import load_catalogue
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.verdicts import Audit
@@ -21,6 +20,7 @@ from tailbudget.streams.ask_worker import refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Range
+from tailbudget.streams.rules import declared_workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def options(settings: Settings, service: str) -> Options:
     return Options(
         slo=chosen.slo,
         catalogue=load_catalogue(settings.catalogue),
-        workload=chosen.workload,
+        workload=declared_workload(settings, service),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +14,7 @@ from tailbudget.streams.cli.judging import Format
 from tailbudget.streams.cli.options import Config, settings
 
 if TYPE_CHECKING:
-    from tailbudget.streams.audit_log import Progress
+    pass
 
 
 def audit(
@@ -112,25 +111,21 @@ def audit(
     asked = log_report.Asked(
         source=log if log is not None else log_report.Query(sql or ""),
         wanted=wanted,
-        slo=slo,
+        now_ns=time.time_ns(),
+        slo=parse_slo(slo) if slo else None,
         slow_request_threshold=judging.slow_threshold(slow_request_threshold),
         cold_start_window_min=cold_start_window_min,
-        deploys=deploys,
+        deploys=log_report.read_deploys(deploys) if deploys else None,
         baseline=baseline,
         workload=workload,
-        rejected=rejected,
-        now_ns=time.time_ns(),
     )
-    made = log_report.make(chosen, asked, _progress())
     extras = judging.Extras(propose_slo=propose_slo, advice=advice, context=context)
-    judging.print_report(made, extras, format_, output)
+    with Rejects(rejected) as rejects, ReadingProgress() as progress:
+        made = log_report.make(chosen, asked, progress.show, rejects.write)
+    judging.print_report(made.audit, made.evidence, extras, format_, output)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
     if text is None:
         return None
     return tuple(filter(None, (name.strip() for name in text.split(","))))
-
-
-def _progress() -> object:
-    ...
