@@ -68,16 +68,16 @@ class Breakdown:
             holds: [M] where it does.
             among: [M] rows to look at; None means all.
         """
-        chosen = np.ones(len(self), np.bool_) if among is None else among
-        return all(_mostly(weight[chosen], holds[chosen]) for weight in (self.weight, self.slow))
+        return all(_mostly(weight, holds, among) for weight in (self.weight, self.slow))
 
     def usually(self, holds: Flags, among: Flags) -> bool:
         """Tell whether something holds in nearly every one of some rows, slow ones or not."""
-        return _mostly(self.weight[among], holds[among])
+        return _mostly(self.weight, holds, among)
 
 
-def _mostly(weight: Floats, holds: Flags) -> bool:
-    return float(weight[holds].sum()) >= NEARLY_EVERY * float(weight.sum())
+def _mostly(weight: Floats, holds: Flags, among: Flags | None) -> bool:
+    looked_at = weight if among is None else weight * among
+    return float(looked_at @ holds) >= NEARLY_EVERY * float(looked_at.sum())
 
 
 def breakdown(total: Summary, slow: Band, fast: Band) -> Breakdown:

@@ -2,8 +2,8 @@
 
 A container is the sum of its parts, to the resolution of the sketch, in nearly every row; or it
 encloses them: it is nearly never shorter than they are together, also when requests are slow, and
-grows one for one with each of them. The second is asked only where stages take more time together than there is: two stages one after
-the other may well follow the same input.
+grows one for one with each of them. The second is asked only where stages take more time together
+than there is: two stages one after the other may well follow the same input.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from tailbudget.models.breakdown import SAME, Breakdown, Flags, Floats
 
-MOST_PARTS: Final = 16
+MOST_PARTS: Final = 24
 """Stages, the longest, among which the parts of a container are looked for."""
 
 _STEPS: Final = 20_000  # sums tried for one container
