@@ -14,9 +14,7 @@ from tailbudget.schemas.proposals import CauseName
 from tailbudget.schemas.settings_base import Group, refuse
 from tailbudget.schemas.yaml_file import Document, read_yaml
 
-Sign = Literal[
-    "covariate", "cohort", "instance", "deploys", "scale_ups", "several_stages", "load_varies"
-]
+Sign = Literal["covariate", "cohort", "instance", "deploys", "scale_ups", "load_varies"]
 """What must have been measured: docs/fixes.md explains each."""
 
 EffectKind = Literal[
