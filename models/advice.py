@@ -18,7 +18,7 @@ from tailbudget.schemas.verdicts import Audit
 ROWS: Final = 5
 """Lines of the ranked table that 700 words have room for."""
 
-WORDS: Final = 18
+WORDS: Final = 15
 """Words that are shown of a text, which may come from a user's file."""
 
 _UNMAPPED: Final = 4
@@ -55,7 +55,11 @@ def _problem(audit: Audit, context: Context) -> str:
         text += f", driven by {audit.tail_driver.stage}"
     cause = audit.causes[0] if audit.causes else None
     if cause is not None and cause.cause is not CauseName.UNKNOWN:
-        through = f" ({cause.covariate or cause.cohort})" if cause.covariate or cause.cohort else ""
+        through = (
+            f" ({cause.covariate or _cut(cause.cohort, 6)})"
+            if cause.covariate or cause.cohort
+            else ""
+        )
         text += f", because of {cause.cause}{through}"
     held = f"; constraints: {_cut(', '.join(context.constraints))}" if context.constraints else ""
     return f"{text}{held}."
@@ -111,7 +115,7 @@ def _row(fix: Optimization) -> RankedRow:
     return RankedRow(
         action=_cut(fix.fix),
         impact=impact,
-        effort=f"{fix.hours:g} h, estimate",
+        effort=f"{fix.hours:g} h",
         risk=f"{fix.quality_risk}; {'reversible' if fix.reversible else 'not reversible'}",
         verify=_cut(fix.verify),
     )

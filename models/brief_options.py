@@ -13,16 +13,14 @@ from tailbudget.schemas.verdicts import Audit
 _BATCHING: Final[Mapping[str, str]] = {
     "Dynamic": "P95 grows by up to its wait limit at low load, and falls at high load.",
     "Micro": "splits large requests: their P95 falls, per-call overhead rises.",
-    "Continuous": "for token generation: requests join each step, so P95 no longer follows the"
-    " longest neighbour.",
+    "Continuous": "requests join at each token, so P95 no longer follows the longest neighbour.",
 }
 
 _CACHING: Final[Mapping[str, str]] = {
     "Embedding": "invalid after a new embedding model, tokeniser or document version.",
     "KV": "lives for one generation; invalid after new weights, precision or eviction.",
     "Prefix": "invalid after any change of the shared prompt, template or adapter.",
-    "Response": "invalid after a new model, prompt, user data or expiry; needs deterministic"
-    " answers.",
+    "Response": "invalid after a new model, prompt, user data or expiry.",
 }
 
 _REDUCTIONS: Final[Mapping[str, str]] = {

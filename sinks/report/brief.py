@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from tailbudget.schemas.brief import Brief, Option, Place
 
-_HEADER = ("| Action | Impact on p99 | Effort | Quality risk | Verify |", "| - | - | - | - | - |")
+_HEADER = (
+    "| Action | Impact on p99 | Effort (estimate) | Quality risk | Verify |",
+    "| - | - | - | - | - |",
+)
 
 _STAGES = 3  # that are named of a place
 

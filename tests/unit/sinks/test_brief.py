@@ -162,7 +162,8 @@ def test_every_gain_is_an_estimate_or_not_measured(audited: Audit) -> None:
     """No row of the table claims a gain without saying what it is."""
     for row in brief(audited, Context()).ranked:
         assert row.impact.endswith(", estimate") or row.impact.startswith("not measured")
-        assert row.effort.endswith(", estimate") or row.effort == "not known"
+        assert row.effort.endswith(" h") or row.effort == "not known"
+    assert "Effort (estimate)" in brief_markdown(brief(audited, Context()))
 
 
 def test_figures_are_those_of_the_audit(of_fraud: Audit) -> None:
@@ -170,7 +171,7 @@ def test_figures_are_those_of_the_audit(of_fraud: Audit) -> None:
     first, row = of_fraud.optimizations[0], brief(of_fraud, Context()).ranked[0]
     assert row.action == first.fix
     assert row.impact.startswith(f"{first.p99_saved_ms:,.4g} ms (")
-    assert row.effort == "8 h, estimate"
+    assert row.effort == "8 h"
 
 
 def test_a_refused_audit_ranks_nothing() -> None:
