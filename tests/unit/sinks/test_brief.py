@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -66,7 +67,7 @@ def unknown() -> Audit:
     return audit_of(evidence, None, [cause])
 
 
-AUDITS = {
+AUDITS: dict[str, Callable[[], Audit]] = {
     "fraud": lambda: audit_of(fraud(), FRAUD_SLO, [fraud_cause()]),
     "classifier": lambda: audit_of(classifier(), CLASSIFIER_SLO, [classifier_cause()]),
     "wordy": lambda: audit_of(fraud(), FRAUD_SLO, [fraud_cause()], wordy()),
