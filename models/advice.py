@@ -18,8 +18,10 @@ from tailbudget.schemas.verdicts import Audit
 ROWS: Final = 5
 """Lines of the ranked table that 700 words have room for."""
 
+WORDS: Final = 15
+"""Words that are shown of a text, which may come from a user's file."""
+
 _UNMAPPED: Final = 4
-_LONG: Final = 18  # words of a text that comes from a user's file
 
 
 def brief(audit: Audit, context: Context) -> Brief:
@@ -34,7 +36,7 @@ def brief(audit: Audit, context: Context) -> Brief:
         places_note="" if audit.stages else "No stage was measured: nothing can be said.",
         batching=batching(audit, measured["queueing"]),
         caching=caching(miss_measured=_miss_measured(audit)),
-        reductions=reductions(measured[FORWARD]),
+        reductions=reductions(audit, measured[FORWARD]),
         ranked=_ranked(audit),
         measurement=_measurement(audit),
         first_week=_first_week(audit),
@@ -53,7 +55,11 @@ def _problem(audit: Audit, context: Context) -> str:
         text += f", driven by {audit.tail_driver.stage}"
     cause = audit.causes[0] if audit.causes else None
     if cause is not None and cause.cause is not CauseName.UNKNOWN:
-        through = f" ({cause.covariate or cause.cohort})" if cause.covariate or cause.cohort else ""
+        through = (
+            f" ({cause.covariate or _cut(cause.cohort, 6)})"
+            if cause.covariate or cause.cohort
+            else ""
+        )
         text += f", because of {cause.cause}{through}"
     held = f"; constraints: {_cut(', '.join(context.constraints))}" if context.constraints else ""
     return f"{text}{held}."
@@ -109,7 +115,7 @@ def _row(fix: Optimization) -> RankedRow:
     return RankedRow(
         action=_cut(fix.fix),
         impact=impact,
-        effort=f"{fix.hours:g} h, estimate",
+        effort=f"{fix.hours:g} h",
         risk=f"{fix.quality_risk}; {'reversible' if fix.reversible else 'not reversible'}",
         verify=_cut(fix.verify),
     )
@@ -148,7 +154,7 @@ def _caveat(context: Context) -> str:
     )
 
 
-def _cut(text: str, words: int = _LONG) -> str:
+def _cut(text: str, words: int = WORDS) -> str:
     """Shorten a text that a user may have written at any length."""
     parts = text.split()
     return " ".join(parts[:words]) + (" …" if len(parts) > words else "")

@@ -7,21 +7,20 @@ from typing import Final
 
 from tailbudget.models.places import FORWARD
 from tailbudget.schemas.brief import Option
+from tailbudget.schemas.proposals import CauseName
 from tailbudget.schemas.verdicts import Audit
 
 _BATCHING: Final[Mapping[str, str]] = {
     "Dynamic": "P95 grows by up to its wait limit at low load, and falls at high load.",
     "Micro": "splits large requests: their P95 falls, per-call overhead rises.",
-    "Continuous": "for token generation: requests join each step, so P95 no longer follows the"
-    " longest neighbour.",
+    "Continuous": "requests join at each token, so P95 no longer follows the longest neighbour.",
 }
 
 _CACHING: Final[Mapping[str, str]] = {
     "Embedding": "invalid after a new embedding model, tokeniser or document version.",
     "KV": "lives for one generation; invalid after new weights, precision or eviction.",
     "Prefix": "invalid after any change of the shared prompt, template or adapter.",
-    "Response": "invalid after a new model, prompt, user data or expiry; needs deterministic"
-    " answers.",
+    "Response": "invalid after a new model, prompt, user data or expiry.",
 }
 
 _REDUCTIONS: Final[Mapping[str, str]] = {
@@ -63,10 +62,16 @@ def caching(*, miss_measured: bool) -> tuple[Option, ...]:
     return (*(Option(name, text) for name, text in _CACHING.items()), Option("Evidence", note))
 
 
-def reductions(forward_pct: float | None) -> tuple[Option, ...]:
+def reductions(audit: Audit, forward_pct: float | None) -> tuple[Option, ...]:
     """Return ways to make the model smaller, with the most that they can reach."""
     if forward_pct is None:
         bound = f"the share of the {FORWARD} is not measured."
     else:
         bound = f"the {FORWARD} is {forward_pct:.0f} % of slow time; no reduction saves more."
+    cause = audit.causes[0] if audit.causes else None
+    if cause is not None and cause.cause is CauseName.INPUT_SHAPE and cause.covariate:
+        bound += (
+            f" The tail comes from {cause.covariate}: a model swap speeds all requests up alike,"
+            " and leaves these the slowest."
+        )
     return (*(Option(name, text) for name, text in _REDUCTIONS.items()), Option("Bound", bound))

@@ -8,7 +8,7 @@ from tailbudget.models.evidence import INSTANCE_DIMS
 from tailbudget.models.hit_ratio import hits_of, tells_hits
 from tailbudget.models.load import load_slots
 from tailbudget.models.replay import matching
-from tailbudget.models.what_if import Case
+from tailbudget.models.what_if import Case, beside
 from tailbudget.schemas.catalogue import Fix
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.proposals import CauseName
@@ -25,7 +25,6 @@ def signs_of(case: Case, found: Findings) -> AbstractSet[str]:
         "instance": instance,
         "deploys": "deploy" in kinds,
         "scale_ups": "scale_up" in kinds or bool(found.cold_start.suspected),
-        "several_stages": len(case.lay.serial) > 1,
         "load_varies": load_slots(case.evidence) is not None,
         "miss_ratio": _miss_ratio(case, dimension),
     }
@@ -33,12 +32,17 @@ def signs_of(case: Case, found: Findings) -> AbstractSet[str]:
 
 
 def applies(fix: Fix, case: Case, signs: AbstractSet[str]) -> bool:
-    """Tell whether a fix comes into question: no cache without a measured miss ratio."""
+    """Tell whether a fix comes into question.
+
+    No cache without a measured miss ratio, and nothing in parallel without another stage.
+    """
     cause, when = case.cause, fix.applies_when
     if cause.cause not in fix.causes or not set(when.signs) <= signs:
         return False
     caching = cause.cause is CauseName.CACHE_MISS or fix.effect.kind == "hit_ratio"
     if caching and "miss_ratio" not in signs:
+        return False
+    if fix.effect.kind == "parallel" and not beside(case, fix.effect):
         return False
     return all(
         not patterns or matching((name,), patterns)

@@ -26,7 +26,7 @@ MARGIN_PCT: Final = 100 * (1 / AT_RISK_SHARE - 1)
 
 _LEVELS: Final = 10
 _HASHES: Final = 2.0**64
-_SURELY_FEWER: Final = 0.89  # five standard deviations of the estimate from 2,048 hashes
+_SURELY: Final = 5.0  # standard deviations of the estimate from so many hashes
 
 
 def supported_slo(evidence: Evidence) -> tuple[SupportedSlo, ...]:
@@ -123,9 +123,9 @@ def _records_share(total: Summary, n: int) -> float:
 
     Of hashes that are uniform, the share below the sample's limit is that limit's.
     """
-    limit = float(total.sample.tau[0]) / _HASHES
-    share = len(sampled(total)) / limit / n if n and limit else 1.0
-    return share if share < _SURELY_FEWER else 1.0
+    limit, kept = float(total.sample.tau[0]) / _HASHES, len(sampled(total))
+    share = kept / limit / n if n and limit else 1.0
+    return share if share * (1 + _SURELY / max(kept, 1) ** 0.5) < 1 else 1.0
 
 
 def _weights(

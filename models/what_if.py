@@ -246,8 +246,13 @@ def _hedge(case: Case, effect: Effect) -> Saving:
     return _rows(case, then, what, effect)
 
 
+def beside(case: Case, effect: Effect) -> tuple[str, ...]:
+    """Return the other stages that an effect would run at the same time."""
+    return matching([s for s in case.lay.serial if s != case.stage], effect.beside)
+
+
 def _parallel(case: Case, effect: Effect) -> Saving:
-    others = matching([s for s in case.lay.serial if s != case.stage], effect.beside)
+    others = beside(case, effect)
     if case.stage not in case.lay.serial:
         return Saving(None, None, f"{case.stage or 'the cause'} is no stage that follows others")
     if not others:

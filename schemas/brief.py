@@ -41,7 +41,7 @@ class RankedRow:
     Attributes:
         action: what to do.
         impact: milliseconds of p99 as an estimate, or that it is not measured.
-        effort: hours.
+        effort: engineering hours, as the catalogue estimates them.
         risk: to quality, and whether it can be undone.
         verify: how to see that it worked.
     """

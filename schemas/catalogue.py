@@ -14,9 +14,7 @@ from tailbudget.schemas.proposals import CauseName
 from tailbudget.schemas.settings_base import Group, refuse
 from tailbudget.schemas.yaml_file import Document, read_yaml
 
-Sign = Literal[
-    "covariate", "cohort", "instance", "deploys", "scale_ups", "several_stages", "load_varies"
-]
+Sign = Literal["covariate", "cohort", "instance", "deploys", "scale_ups", "load_varies"]
 """What must have been measured: docs/fixes.md explains each."""
 
 EffectKind = Literal[
@@ -96,7 +94,8 @@ class Fix(Group):
     fix: str = Field(min_length=1, max_length=160, description="what to do, in the imperative")
     causes: tuple[CauseName, ...] = Field(min_length=1, description="the causes that it treats")
     applies_when: Conditions = Field(
-        default=Conditions(), description="when it comes into question"
+        default=Conditions(),
+        description="when it comes into question; everything given must hold",
     )
     effect: Effect = Field(default=Effect(kind="none"), description="what it is taken to change")
     hours: float = Field(gt=0, le=10_000, description="engineering hours; put in your own")

@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from tailbudget.schemas.brief import Brief, Option, Place
 
-_HEADER = ("| Action | Impact on p99 | Effort | Quality risk | Verify |", "| - | - | - | - | - |")
+_HEADER = (
+    "| Action | Impact on p99 | Effort (estimate) | Quality risk | Verify |",
+    "| - | - | - | - | - |",
+)
+
+_STAGES = 3  # that are named of a place
 
 
 def brief_markdown(brief: Brief) -> str:
@@ -48,8 +53,10 @@ def _places(brief: Brief) -> Iterator[str]:
 
 
 def _place(place: Place) -> str:
-    stages = f" ({', '.join(_code(stage) for stage in place.stages)})" if place.stages else ""
-    return f"{_share(place, code=False)}{stages}"
+    named = [_code(stage) for stage in place.stages[:_STAGES]]
+    if more := len(place.stages) - len(named):
+        named.append(f"{more} more")
+    return _share(place, code=False) + (f" ({', '.join(named)})" if named else "")
 
 
 def _share(place: Place, *, code: bool = True) -> str:

@@ -67,6 +67,7 @@ def saving(
 
 
 def assert_saves(got: Saving, wanted: float, relative: float = 1e-9) -> None:
+    assert got.saved_ms is not None
     assert got.saved_ms == pytest.approx(wanted, rel=relative)
     assert got.interval_ms is not None
     assert got.interval_ms[0] <= got.saved_ms <= got.interval_ms[1]
@@ -218,6 +219,7 @@ def test_dropping_a_cohort_is_the_p99_of_all_others() -> None:
         got = saving(
             evidence, cause_of(CauseName.INPUT_SHAPE, cohort=cohort), Effect(kind="route_cohort")
         )
+        assert got.saved_ms is not None
         assert got.saved_ms == pytest.approx(wanted, abs=SKETCH * p99(s.total))
         assert got.interval_ms is not None
         assert got.interval_ms[0] <= got.saved_ms <= got.interval_ms[1]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from pages import DOCS, blocks, rows
 
-from tailbudget.schemas.catalogue import load_catalogue
+from tailbudget.schemas.catalogue import EffectKind, Fix, Sign, load_catalogue
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.proposals import CauseName
 
@@ -135,3 +137,25 @@ def test_an_unknown_cause_cannot_be_fixed(tmp_path: Path) -> None:
     text = "fixes:\n  bulkhead: {causes: [unknown]}\n"
     with pytest.raises(ConfigError, match="treats an unknown cause"):
         load_catalogue(written(tmp_path, text))
+
+
+def test_the_page_names_every_field_sign_and_kind() -> None:
+    """docs/fixes.md says what the code reads, in the same words."""
+    page = DOCS / "fixes.md"
+    fields = {f"`{name}`": field.description for name, field in Fix.model_fields.items()}
+    assert dict(rows(page, "| Field | Meaning |")) == fields
+    assert [row[0] for row in rows(page, "| Sign | Holds when |")] == [
+        f"`{sign}`" for sign in get_args(Sign)
+    ]
+    kinds = {row[0] for row in rows(page, "| Kind | Parameter | The replay |")}
+    assert kinds == {f"`{kind}`" for kind in get_args(EffectKind)}
+
+
+def test_the_example_of_the_page_loads(tmp_path: Path) -> None:
+    """What the page shows is a file that loads, and it does what it says."""
+    (example,) = blocks(DOCS / "fixes.md", "yml")
+    own = load_catalogue(written(tmp_path, example)).fixes
+    assert own["smaller_model"].effect.factor == 0.6
+    assert own["smaller_model"].effect.kind == "scale_stage"
+    assert "hedged_requests" not in own
+    assert own["shard_by_tenant"].effect.kind == "level_stage"
