@@ -7,11 +7,11 @@ from typing import Any
 
 import orjson
 
-from tailbudget.models.audit import as_report
 from tailbudget.schemas.audit_rows import AuditCohortRow, AuditRow, AuditStageRow
 from tailbudget.schemas.sections import CohortRow, StageRow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.report.json_report import as_json
 
 MAX_COHORTS = 200
 """Cohorts kept of a rolling audit, the most over-represented in the tail first; SQL has all."""
@@ -38,7 +38,7 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int) -> AuditRow:
         slo_p95_ms=slo.p95_ms,
         slo_p99_ms=slo.p99_ms,
         tail_driver=audit.tail_driver.stage if audit.tail_driver else "",
-        payload=orjson.dumps(as_report(audit)).decode(),
+        payload=orjson.dumps(as_json(audit)).decode(),
         stages=tuple(AuditStageRow(**_kept(row, AuditStageRow)) for row in audit.stages),
         cohorts=tuple(
             AuditCohortRow(**_kept(row, AuditCohortRow)) for row in audit.cohorts[:MAX_COHORTS]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from tailbudget.sinks.report.clean import SENTENCE_LENGTH, clean, clean_name
+from tailbudget.sinks.report.clean import EMPTY, SENTENCE_LENGTH, clean, clean_name
 
 MAX_ROWS: Final = 20
 """Rows of a table that can grow with the log: a screen. The JSON report has all."""
@@ -157,7 +157,7 @@ def paragraph(*spans: Span) -> Paragraph:
 
 def bullets(title: str, texts: Iterable[str]) -> Bullets:
     """Return a list of sentences that are not ours."""
-    return Bullets(tuple(say(text) for text in texts), title)
+    return Bullets(tuple(say(text.strip() or EMPTY) for text in texts), title)
 
 
 def columns(text: str) -> tuple[Column, ...]:
@@ -179,7 +179,7 @@ def _cleaned(span: Span) -> Span:
     if isinstance(span, Name):
         return Name(clean_name(span.text))
     if isinstance(span, Mark):
-        return Mark(clean(span.text, SENTENCE_LENGTH), span.tone)
+        return Mark(clean(span.text, SENTENCE_LENGTH) or EMPTY, span.tone)
     # The spaces at the ends part spans from each other.
     lead = " " if span[:1].isspace() else ""
     trail = " " if span[-1:].isspace() and span.strip() else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tailbudget.schemas.verdicts import Audit, Percentile, Verdict
-from tailbudget.sinks.report.clean import bare
+from tailbudget.sinks.report.clean import bare, clean
 from tailbudget.sinks.report.document import Line, Mark, Name, Span, say
 from tailbudget.sinks.report.figures import count, ms, pct, signed_ms, times, words
 from tailbudget.sinks.report.sections.cohorts import cohort_name, share_text, worst
@@ -14,6 +14,8 @@ from tailbudget.sinks.report.sections.latency import TONES
 from tailbudget.sinks.report.sections.optimizations import saved_text
 
 _JUDGED: Final = ("p99", "p95", "p50")  # what an engineer asks for first
+
+_STEP_LENGTH: Final = 160  # so that the sentence stays one that is read at a glance
 
 
 def headline(audit: Audit) -> Line:
@@ -73,11 +75,15 @@ def _clauses(audit: Audit) -> Iterator[list[Span]]:
 def _first(audit: Audit) -> Iterator[list[Span]]:
     if audit.optimizations:
         fix = audit.optimizations[0]
-        yield ["first fix: ", f"{bare(fix.fix)} ({saved_text(fix)})"]
+        yield ["first fix: ", f"{_step(fix.fix)} ({saved_text(fix)})"]
     elif audit.recommendation is not None and audit.recommendation.first_step:
-        yield ["first step: ", bare(audit.recommendation.first_step)]
+        yield ["first step: ", _step(audit.recommendation.first_step)]
     elif audit.refused:
-        yield ["no fix is recommended: ", bare(audit.refused)]
+        yield ["no fix is recommended: ", _step(audit.refused)]
+
+
+def _step(text: str) -> str:
+    return clean(bare(text), _STEP_LENGTH)
 
 
 def _excess(row: Percentile) -> float:

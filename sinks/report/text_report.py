@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.measure import Measurement
 from rich.padding import Padding
@@ -87,10 +88,13 @@ def _grid(table: Table) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for at, column in enumerate(table.columns):
         # Figures never break over lines, nor does what a row is named by.
+        whole = column.figures or not at
+        width = max((cell_len(_words(row[at])) for row in table.rows), default=0)
         grid.add_column(
             Text(column.heading),
             justify="right" if column.figures else "left",
-            no_wrap=column.figures or not at,
+            no_wrap=whole,
+            min_width=width if whole else None,
         )
     for row in table.rows:
         grid.add_row(*(_line((cell,)) for cell in row))

@@ -49,7 +49,7 @@ def _blocks(found: Comparison) -> Iterator[Block]:
     yield paragraph(f"{before} then, {now} now; P99 {signed_ms(found.p99_change_ms)}.")
     if found.parts:
         rows = tuple(
-            say(words(part.part), signed_ms(part.delta_ms), part.note or "none")
+            say(words(part.part), signed_ms(part.delta_ms), part.note.strip() or "none")
             for part in found.parts
         )
         yield Table("The change of P99 in parts", columns("Part | Change > | Note"), rows)

@@ -29,9 +29,9 @@ from tailbudget.sinks.report.figures import (
 )
 
 BASES: Final = {
-    "all": "all requests, failures slowest",
-    "success": "successes alone",
-    "scheduled": "all, from when they were due",
+    "all": "all",
+    "success": "successes",
+    "scheduled": "all, from due time",
 }
 """What the rows of each basis count; the order is that of the table."""
 
@@ -75,7 +75,7 @@ def _cells(row: Percentile) -> Iterator[Span]:
     yield _headroom(row)
     yield _status(row)
     yield _beyond(row)
-    yield row.note or "none"
+    yield row.note.strip() or "none"
 
 
 def _headroom(row: Percentile) -> str:

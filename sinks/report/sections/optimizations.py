@@ -7,7 +7,7 @@ from typing import Final
 
 from tailbudget.schemas.proposals import Optimization
 from tailbudget.schemas.verdicts import Audit
-from tailbudget.sinks.report.clean import bare
+from tailbudget.sinks.report.clean import bare, clean_name
 from tailbudget.sinks.report.document import (
     Block,
     Bullets,
@@ -40,7 +40,7 @@ def optimizations(audit: Audit) -> Section:
     """Return the single highest-leverage fix, then the ranking, then how to verify each."""
     title = "Optimisations"
     if not audit.optimizations:
-        said = paragraph(f"None is recommended: {bare(audit.refused) or 'none was looked for'}.")
+        said = paragraph(f"No fix is recommended: {bare(audit.refused) or 'none was looked for'}.")
         return Section("optimizations", title, (said,))
     rows = tuple(say(*_cells(at, fix)) for at, fix in enumerate(audit.optimizations, 1))
     ranking = Table("Fixes, most milliseconds an hour first", columns(_COLUMNS), rows)
@@ -70,7 +70,7 @@ def _first(audit: Audit) -> Iterator[Block]:
 
 
 def _cells(at: int, fix: Optimization) -> Iterator[Span]:
-    yield f"{at}. {words(fix.key)}" if fix.key else f"{at}."
+    yield f"{at}. {clean_name(words(fix.key))}" if fix.key else f"{at}."
     yield words(fix.cause)
     yield f"{fix.horizon} term"
     yield ms(fix.p99_saved_ms)

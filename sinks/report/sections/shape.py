@@ -7,6 +7,7 @@ from typing import Final
 
 from tailbudget.schemas.sections import PerUnit, ShapeBand, ShapeRow
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.report.clean import clean_name
 from tailbudget.sinks.report.document import (
     Block,
     Bullets,
@@ -24,15 +25,14 @@ from tailbudget.sinks.report.document import (
 from tailbudget.sinks.report.figures import (
     count,
     insufficient,
+    ms,
     not_measured,
     number,
     ratio,
 )
 
-_FITS: Final = (
-    "Stage | Input | n > | R², line > | Slope > | 95 % interval > | At zero > | R², parabola >"
-    " | R², power law > | Power >"
-)
+_LINES: Final = "Stage | Input | n > | R² > | Slope > | 95 % interval > | At zero >"
+_CURVES: Final = "Stage | Input | R², line > | R², parabola > | R², power law > | Power >"
 _BANDS: Final = "Input | Band | n > | P50 > | P95 > | P99 > | Max >"
 _PER_UNIT: Final = "Stage | For one unit of | n > | P50 > | P95 > | P99 >"
 
@@ -56,8 +56,13 @@ def _fits(audit: Audit) -> Iterator[Block]:
     if best is not None:
         yield Paragraph(_sentence(best))
     if audit.shape:
-        rows, more = cut(tuple(say(*_fit(row)) for row in audit.shape), "fits")
-        yield Table("Latency by input shape", columns(_FITS), rows)
+        rows, more = cut(tuple(say(*_straight(row)) for row in audit.shape), "fits")
+        yield Table("Latency by input shape, fitted by a line", columns(_LINES), rows)
+        yield from more
+    curved = tuple(say(*_curved(row)) for row in audit.shape if _has_curves(row))
+    if curved:
+        rows, more = cut(curved, "fits")
+        yield Table("The same fitted by curves", columns(_CURVES), rows)
         yield from more
 
 
@@ -71,7 +76,7 @@ def _sentence(best: ShapeRow) -> Line:
     )
 
 
-def _fit(row: ShapeRow) -> Iterator[Span]:
+def _straight(row: ShapeRow) -> Iterator[Span]:
     few = insufficient(row.n)
     yield Name(row.stage)
     yield Name(row.covariate)
@@ -79,7 +84,17 @@ def _fit(row: ShapeRow) -> Iterator[Span]:
     yield ratio(row.r2, few)
     yield _per(row.slope_ms_per_unit, row)
     yield _slope_interval(row)
-    yield f"{number(row.intercept_ms)} ms" if row.intercept_ms is not None else few
+    yield ms(row.intercept_ms, few)
+
+
+def _has_curves(row: ShapeRow) -> bool:
+    return row.quadratic_r2 is not None or row.loglog_r2 is not None
+
+
+def _curved(row: ShapeRow) -> Iterator[Span]:
+    yield Name(row.stage)
+    yield Name(row.covariate)
+    yield ratio(row.r2)
     yield ratio(row.quadratic_r2)
     yield ratio(row.loglog_r2)
     yield ratio(row.exponent)
@@ -88,7 +103,7 @@ def _fit(row: ShapeRow) -> Iterator[Span]:
 def _per(value: float | None, row: ShapeRow) -> str:
     if value is None:
         return insufficient(row.n)
-    return f"{number(value)} ms/{row.unit or 'unit'}"
+    return f"{number(value)} ms/{clean_name(row.unit) if row.unit else 'unit'}"
 
 
 def _slope_interval(row: ShapeRow) -> str:
@@ -136,4 +151,4 @@ def _unit(row: PerUnit) -> Iterator[Span]:
     yield Name(row.covariate)
     yield count(row.n)
     for value in (row.p50_ms, row.p95_ms, row.p99_ms):
-        yield f"{number(value)} ms" if value is not None else few
+        yield ms(value, few)
