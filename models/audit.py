@@ -6,28 +6,20 @@ The stream audits its windows and `tailbudget audit` a file by this same code.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from dataclasses import replace
 
 from tailbudget.models.cautions import cautions
 from tailbudget.models.cohort_split import CohortTotals, cohort_split
+from tailbudget.models.instants import rfc3339
 from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.stage_table import light_stage_table
 from tailbudget.models.tail import SLOW
-from tailbudget.schemas.sections import StageRow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.verdicts import (
-    AUDIT_SCHEMA,
     Audit,
-    Percentile,
     Provenance,
 )
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_INTERNAL: Final = ("n", "over")  # of a Percentile; the report has them in other places
 
 
 def audit(
@@ -59,7 +51,10 @@ def audit(
         ledger[reason] += count
     return Audit(
         verdict=verdict(rows),
-        provenance=_provenance(total, slo, start_ns, end_ns),
+        provenance=replace(
+            _provenance(total, slo, start_ns, end_ns),
+            slow_request_threshold=slow_request_threshold,
+        ),
         end_to_end=rows,
         stages=table.rows,
         tail_driver=table.driver,
@@ -69,54 +64,14 @@ def audit(
     )
 
 
-def as_report(audit: Audit) -> dict[str, Any]:
-    """Return the JSON report; what was not computed is null or an empty list."""
-    return {
-        "schema": AUDIT_SCHEMA,
-        "verdict": str(audit.verdict),
-        "provenance": asdict(audit.provenance)
-        | {"assumptions": list(audit.provenance.assumptions)},
-        "end_to_end": [_percentile(row) for row in audit.end_to_end],
-        "stages": [_stage(row) for row in audit.stages],
-        "tail_driver": asdict(audit.tail_driver) if audit.tail_driver else None,
-        "shape": [asdict(row) for row in audit.shape],
-        "cohorts": [asdict(row) for row in audit.cohorts],
-        "cold_start": None,
-        "causes": [],
-        "optimizations": [],
-        "recommendation": None,
-        "ledger": dict(audit.ledger),
-        "warnings": list(audit.warnings),
-    }
-
-
-def _percentile(row: Percentile) -> Mapping[str, Any]:
-    named = {key: value for key, value in asdict(row).items() if key not in _INTERNAL}
-    return named | {"status": None if row.status is None else str(row.status)}
-
-
-def _stage(row: StageRow) -> Mapping[str, Any]:
-    interval = row.delta_interval_ms
-    return asdict(row) | {
-        "role": str(row.role),
-        "related": list(row.related),
-        "delta_interval_ms": None if interval is None else list(interval),
-    }
-
-
 def _provenance(total: Summary, slo: SloTarget | None, start_ns: int, end_ns: int) -> Provenance:
     n, failed = int(total.requests[0]), int(total.failed[0])
     return Provenance(
         service=total.service,
-        start=_rfc3339(start_ns),
-        end=_rfc3339(end_ns),
+        start=rfc3339(start_ns),
+        end=rfc3339(end_ns),
         n=n,
         n_ok=n - failed,
         n_failed=failed,
         slo=slo,
     )
-
-
-def _rfc3339(time_ns: int) -> str:
-    at = _EPOCH + timedelta(microseconds=time_ns // 1000)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -54,7 +54,8 @@ class Percentile:
         slo_ms: the target; None when nothing is promised.
         headroom_ms: `slo_ms` less `measured_ms`.
         status: the judgement; None when there is nothing to judge by.
-        basis: `ALL`, `SCHEDULED` or `SUCCESS`.
+        basis: `ALL` (failures are slower than everything), `SUCCESS`, or `SCHEDULED` (counted from
+            the time at which the request was due).
         note: what a reader must know beside the number; empty when nothing.
         n: requests of the basis.
         over: requests of the basis beyond the target, failures included; None without a target.
@@ -143,6 +144,7 @@ class Provenance:
         weighted: whether records stood for several requests (sampled telemetry).
         source: what was read, such as a file's name; empty for the stream.
         assumptions: what was found rather than told, in sentences.
+        slow_request_threshold: "p95", "p99" or milliseconds: where slow begins.
     """
 
     service: str
@@ -155,6 +157,7 @@ class Provenance:
     weighted: bool = False
     source: str = ""
     assumptions: tuple[str, ...] = ()
+    slow_request_threshold: str | float = "p95"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import orjson
 
-from tailbudget.models.audit import as_report
 from tailbudget.models.snapshot import leading
 from tailbudget.schemas.audit_rows import (
     AuditCauseRow,
@@ -21,6 +20,7 @@ from tailbudget.schemas.proposals import Optimization
 from tailbudget.schemas.sections import StageRow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.verdicts import SUCCESS, Audit
+from tailbudget.sinks.report.json_report import as_json
 
 _T = TypeVar("_T", AuditCauseRow, AuditCohortRow, AuditShapeRow)
 
@@ -57,7 +57,7 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int, full: bool = False) -
         slo_p95_ms=slo.p95_ms,
         slo_p99_ms=slo.p99_ms,
         tail_driver=audit.tail_driver.stage if audit.tail_driver else "",
-        payload=orjson.dumps(as_report(audit)).decode(),
+        payload=orjson.dumps(as_json(audit)).decode(),
         stages=tuple(map(_stage, audit.stages)),
         cohorts=tuple(_kept(row, AuditCohortRow) for row in audit.cohorts[:MAX_COHORTS]),
         shape=tuple(_kept(row, AuditShapeRow) for row in audit.shape),

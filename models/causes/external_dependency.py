@@ -120,7 +120,7 @@ def _narrow(breadth: float, dimension: str) -> tuple[str, ...]:
 
 def _against(part: Part, ms: float, at_once: float, modes: Modes | None) -> tuple[str, ...]:
     texts = []
-    if at_once < 0.5:  # noqa: PLR2004  (the larger part is scattered)
+    if at_once < 0.5:
         like = ": misses of a cache would look the same" if modes else ""
         texts.append(f"slow calls are scattered over time, not slow at once{like}")
     if part.delta_ms - ms > ms:

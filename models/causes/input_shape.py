@@ -51,7 +51,7 @@ def weigh(picture: Picture) -> Weighed | None:
     evidence = _evidence(picture, part, covariate)
     if carried:
         evidence += (carried.sentence,)
-    if share > 0.5:  # noqa: PLR2004  (more than half of the gap)
+    if share > 0.5:
         evidence += (
             f"a faster model would not help by itself: {100 * share:.0f} % of what slow requests "
             f"take longer is explained by their inputs ({covariate})",
@@ -75,14 +75,14 @@ def established(picture: Picture, stage: str, covariate: str) -> tuple[float, tu
         text = f"{covariate} changes only with time: what else changed then cannot be told apart"
         return _TIED, (text,)
     slopes = within_slope(picture.evidence.cohorts, stage, covariate)
-    if slopes is None or len(picture.evidence.cohorts.cohorts) < 2:  # noqa: PLR2004
+    if slopes is None or len(picture.evidence.cohorts.cohorts) < 2:
         return _BEST, ()
     pooled, within, error = slopes
     if pooled <= 0 or error > _KNOWN * pooled:
         text = f"{covariate} hardly varies within cohorts: cohort and input cannot be told apart"
         return _CONFOUNDED, (text,)
     ratio = min(max(within / pooled, 0.0), 1.0)
-    if ratio > 0.5:  # noqa: PLR2004  (the larger part stays)
+    if ratio > 0.5:
         return _BEST * ratio, ()
     text = (
         f"within cohorts {stage} grows by {within:,.3g} ms for one more of {covariate}, "
@@ -131,7 +131,7 @@ def _evidence(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
 def _left(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
     texts = []
     apart = part.level_ms + part.rest_ms
-    if apart > 0.25 * part.delta_ms:  # noqa: PLR2004  (worth a word from a quarter on)
+    if apart > 0.25 * part.delta_ms:
         texts.append(
             f"{apart:,.3g} ms of the {part.delta_ms:,.3g} ms in {part.stage} remain at equal "
             f"inputs, {part.level_ms:,.3g} ms of it in spans of time that were slow as a whole"

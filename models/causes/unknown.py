@@ -60,7 +60,7 @@ def unknown(picture: Picture, weighed: Sequence[Weighed]) -> Cause:
 def _change(picture: Picture, part: Part) -> tuple[str, str] | None:
     """Say when a stage became slower at equal inputs, if it did so for good or a while."""
     spans = picture.split.spans
-    if picture.share(part.level_ms) < _QUARTER or len(spans) < 2:  # noqa: PLR2004
+    if picture.share(part.level_ms) < _QUARTER or len(spans) < 2:
         return None
     order = np.argsort(spans.start_ns)
     levels = part.levels_ms[order]

@@ -120,7 +120,7 @@ def group_by(cohorts: Summary, dimension: str) -> Summary | None:
     at = [g for g, name in enumerate(names) if name != NONE and cohorts.cohorts[g] != OTHER]
     labels: dict[Cohort, int] = {}
     of = [labels.setdefault(((dimension, names[g]),), len(labels)) for g in at]
-    if len(labels) < 2:  # noqa: PLR2004  (one value is nothing to compare)
+    if len(labels) < 2:
         return None
     kept = take(cohorts, np.array(at, np.intp), {})
     groups = number_groups(np.zeros(len(at), np.int64), np.array(of, np.int64), tuple(labels))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from audits import audit_of
+from audited import audit_of
 from found import cause_of
 from gathered import gathered
 from situations import CLASSIFIER_SLO, FRAUD_SLO, classifier, classifier_cause, fraud, fraud_cause

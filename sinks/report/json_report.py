@@ -1,0 +1,74 @@
+"""The report as JSON: the figures of every section, by the keys of `audit.schema.json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from enum import Enum
+from typing import Any, Final
+
+from tailbudget.schemas.sections import ColdStart
+from tailbudget.schemas.verdicts import AUDIT_SCHEMA, Audit
+from tailbudget.sinks.report.document import plain
+from tailbudget.sinks.report.figures import time_text
+from tailbudget.sinks.report.headline import headline
+
+DIGITS: Final = 6
+"""Significant digits of a float. Sums of floats depend on the order of merging in their last
+digits; rounded, the reports of one log are equal whoever merged it. A sketch knows fewer."""
+
+
+def as_json(audit: Audit) -> dict[str, Any]:
+    """Return the JSON report; what was not measured is null or an empty list, never NaN or 0."""
+    report = {
+        "schema": AUDIT_SCHEMA,
+        "verdict": audit.verdict,
+        "headline": plain(headline(audit)),
+        "provenance": asdict(audit.provenance),
+        "end_to_end": [asdict(row) for row in audit.end_to_end],
+        "stages": [asdict(row) for row in audit.stages],
+        "tail_driver": asdict(audit.tail_driver) if audit.tail_driver else None,
+        "shape": [asdict(row) for row in audit.shape],
+        "shape_bands": [asdict(row) for row in audit.shape_bands],
+        "collinear": [asdict(pair) for pair in audit.collinear],
+        "per_unit": [asdict(row) for row in audit.per_unit],
+        "cohorts": [asdict(row) for row in audit.cohorts],
+        "cold_start": _cold_start(audit.cold_start) if audit.cold_start else None,
+        "causes": [asdict(cause) for cause in audit.causes],
+        "optimizations": [asdict(fix) for fix in audit.optimizations],
+        "recommendation": asdict(audit.recommendation) if audit.recommendation else None,
+        "refused": audit.refused,
+        "baseline": asdict(audit.baseline) if audit.baseline else None,
+        "ledger": dict(audit.ledger),
+        "warnings": audit.warnings,
+    }
+    plain_report: dict[str, Any] = _plain(report)
+    return plain_report
+
+
+def _cold_start(found: ColdStart) -> dict[str, Any]:
+    """Return the section with times as text: nanoseconds exceed what JSON readers keep exact."""
+    deploys = [
+        {
+            "start": time_text(window.start_ns),
+            "end": time_text(window.end_ns),
+            "version": window.version,
+            "kind": window.kind,
+        }
+        for window in found.deploys
+    ]
+    return asdict(found) | {"deploys": deploys}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of JSON's own types."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Enum):
+        return str(value)
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    return value

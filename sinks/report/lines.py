@@ -1,0 +1,42 @@
+"""From an audit to the document that every format lays out."""
+
+from __future__ import annotations
+
+from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.report.document import Document, Name, say
+from tailbudget.sinks.report.headline import headline
+from tailbudget.sinks.report.sections.baseline import baseline
+from tailbudget.sinks.report.sections.causes import causes
+from tailbudget.sinks.report.sections.cohorts import cohorts
+from tailbudget.sinks.report.sections.cold_start import cold_start
+from tailbudget.sinks.report.sections.latency import end_to_end
+from tailbudget.sinks.report.sections.optimizations import optimizations
+from tailbudget.sinks.report.sections.provenance import provenance
+from tailbudget.sinks.report.sections.recommendation import recommendation
+from tailbudget.sinks.report.sections.records import ledger, warnings
+from tailbudget.sinks.report.sections.shape import shape
+from tailbudget.sinks.report.sections.stages import stages, tail_driver
+
+
+def document(audit: Audit) -> Document:
+    """Return the ten sections, then the baseline when there is one, the ledger and warnings."""
+    sections = (
+        provenance(audit),
+        end_to_end(audit),
+        stages(audit),
+        tail_driver(audit),
+        shape(audit),
+        cohorts(audit),
+        cold_start(audit),
+        causes(audit),
+        optimizations(audit),
+        recommendation(audit),
+        baseline(audit),
+        ledger(audit),
+        warnings(audit),
+    )
+    return Document(
+        headline=headline(audit),
+        title=say("Latency audit of ", Name(audit.provenance.service)),
+        sections=tuple(section for section in sections if section is not None),
+    )

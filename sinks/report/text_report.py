@@ -1,0 +1,130 @@
+"""The report for a terminal, in colour, wide or narrow."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.measure import Measurement
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.report.document import (
+    Block,
+    Bullets,
+    Heading,
+    Line,
+    Name,
+    Span,
+    Table,
+    Tone,
+    section_title,
+)
+from tailbudget.sinks.report.lines import document
+
+_TONES: Final = {
+    Tone.GOOD: "bold green",
+    Tone.WARN: "bold yellow",
+    Tone.BAD: "bold red",
+    Tone.MUTED: "dim",
+    Tone.STRONG: "bold",
+}
+_INDENT: Final = (0, 0, 0, 2)
+
+
+def text(audit: Audit, console: Console) -> None:
+    """Print the report, the verdict first.
+
+    Args:
+        audit: what was found.
+        console: where to; its width decides whether a table stays a table.
+    """
+    whole = document(audit)
+    console.print(_line(whole.headline))
+    console.print()
+    console.print(_line(whole.title, "bold underline"))
+    for at, section in enumerate(whole.sections):
+        console.print()
+        console.print(Text(section_title(at, section), "bold cyan"))
+        for block in section.blocks:
+            _print(block, console)
+
+
+def _print(block: Block, console: Console) -> None:
+    match block:
+        case Table():
+            _print_table(block, console)
+        case Bullets():
+            _print_bullets(block, console)
+        case Heading():
+            console.print()
+            console.print(_line(block.line, "bold"))
+        case _:
+            console.print(_line(block.line))
+
+
+def _print_bullets(block: Bullets, console: Console) -> None:
+    if block.title:
+        console.print(Text(block.title))
+    for at, line in enumerate(block.lines, 1):
+        grid = Grid.grid(padding=(0, 1, 0, 0))
+        grid.add_row(Text(f"{at}." if block.ordered else "•"), _line(line))
+        console.print(Padding(grid, _INDENT))
+
+
+def _print_table(table: Table, console: Console) -> None:
+    console.print()
+    console.print(Text(f"{table.caption}:"))
+    grid = _grid(table)
+    needed = Measurement.get(console, console.options.update(max_width=10_000), grid).minimum
+    console.print(grid if needed <= console.width else _records(table))
+
+
+def _grid(table: Table) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for at, column in enumerate(table.columns):
+        # Figures never break over lines, nor does what a row is named by.
+        whole = column.figures or not at
+        width = max((cell_len(_words(row[at])) for row in table.rows), default=0)
+        grid.add_column(
+            Text(column.heading),
+            justify="right" if column.figures else "left",
+            no_wrap=whole,
+            min_width=width if whole else None,
+        )
+    for row in table.rows:
+        grid.add_row(*(_line((cell,)) for cell in row))
+    return grid
+
+
+def _records(table: Table) -> Grid:
+    """Return the rows one below the other, a line a cell, for narrow terminals."""
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim")
+    grid.add_column()
+    for row in table.rows:
+        grid.add_row()
+        for column, cell in zip(table.columns, row, strict=True):
+            grid.add_row(Text(column.heading), _line((cell,)))
+    return grid
+
+
+def _line(line: Line, style: str = "") -> Text:
+    whole = Text(style=style)
+    for span in line:
+        whole.append(_words(span), _style(span))
+    return whole
+
+
+def _words(span: Span) -> str:
+    return span if isinstance(span, str) else span.text
+
+
+def _style(span: Span) -> str:
+    if isinstance(span, str):
+        return ""
+    return "cyan" if isinstance(span, Name) else _TONES[span.tone]
