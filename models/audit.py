@@ -52,7 +52,7 @@ def audit(
     return Audit(
         verdict=verdict(rows),
         provenance=replace(
-            _provenance(total, slo, start_ns, end_ns),
+            provenance_of(total, slo, start_ns=start_ns, end_ns=end_ns),
             slow_request_threshold=slow_request_threshold,
         ),
         end_to_end=rows,
@@ -64,8 +64,11 @@ def audit(
     )
 
 
-def _provenance(total: Summary, slo: SloTarget | None, start_ns: int, end_ns: int) -> Provenance:
-    n, failed = int(total.requests[0]), int(total.failed[0])
+def provenance_of(
+    total: Summary, slo: SloTarget | None, *, start_ns: int, end_ns: int
+) -> Provenance:
+    """Return what was audited, of a summary of one group or of none."""
+    n, failed = int(total.requests.sum()), int(total.failed.sum())
     return Provenance(
         service=total.service,
         start=rfc3339(start_ns),

@@ -21,7 +21,7 @@ from tailbudget.schemas.proposals import (
 )
 from tailbudget.schemas.sections import StageRole
 from tailbudget.schemas.summary import UNATTRIBUTED
-from tailbudget.schemas.verdicts import Percentile, Verdict
+from tailbudget.schemas.verdicts import SUCCESS, Percentile, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def recommendation(
 
 
 def _is_missed(row: Percentile) -> bool:
-    return row.basis == "all" and row.status is Verdict.BREACH
+    return row.basis != SUCCESS and row.status is Verdict.BREACH
 
 
 def _choose(facts: _Facts, supported: Sequence[SupportedSlo]) -> _Choice:

@@ -138,6 +138,7 @@ def _provenance(evidence: Evidence, options: Options, ledger: Mapping[str, int])
     )
     return replace(
         told,
+        slow_request_threshold=options.slow_request_threshold,
         weighted=told.n != ledger.get(ACCEPTED, 0),
         source=options.source,
         assumptions=options.assumptions,
