@@ -74,7 +74,7 @@ def idle_gaps(slots: Slots, slot_ns: int) -> dict[int, float]:
 
     A silence is longer than traffic at the rate of the busy slots would leave by chance.
     """
-    if len(slots) < 2:  # noqa: PLR2004  (a silence lies between two slots)
+    if len(slots) < 2:
         return {}
     silent_s = (np.diff(slots.start_ns) - slot_ns) / 1e9
     rate = float(slots.requests.sum()) / (len(slots) * slot_ns / 1e9)

@@ -59,7 +59,9 @@ def features_of(rows: Sampled) -> Features:
         columns.append(_standard(np.where(known, values, values[known].mean())))
         names.append(name)
     terms = _terms(columns)
-    values = np.stack([column for column, _ in terms], axis=1) if terms else np.zeros((len(rows), 0))
+    values = (
+        np.stack([column for column, _ in terms], axis=1) if terms else np.zeros((len(rows), 0))
+    )
     owner = np.zeros((len(terms), len(names)))
     for f, (_, owners) in enumerate(terms):
         owner[f, list(owners)] = 1 / len(owners)

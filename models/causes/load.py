@@ -51,7 +51,9 @@ class Load:
         edges[1::2] += width
         come = np.repeat(np.cumsum(self.rate) * self.slot_s, 2)
         come[0::2] -= self.rate * self.slot_s
-        last, first = (np.interp(t.astype(np.float64), edges, come) for t in (spans.end_ns, spans.start_ns))
+        last, first = (
+            np.interp(t.astype(np.float64), edges, come) for t in (spans.end_ns, spans.start_ns)
+        )
         seconds = np.maximum((spans.end_ns - spans.start_ns) / 1e9, self.slot_s)
         rate: Floats = np.maximum(last - first, 0.0) / seconds
         return rate

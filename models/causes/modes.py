@@ -58,5 +58,5 @@ def two_modes(values_ms: NDArray[np.float64]) -> Modes | None:
 def _valley(low: NDArray[np.float64], high: NDArray[np.float64]) -> bool:
     """Tell whether the middle third between the modes holds few values."""
     width = (high.mean() - low.mean()) / 3
-    middle = ((low > low.mean() + width).sum() + (high < high.mean() - width).sum())
+    middle = (low > low.mean() + width).sum() + (high < high.mean() - width).sum()
     return bool(middle <= _VALLEY * min(len(low), len(high)))

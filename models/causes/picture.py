@@ -134,9 +134,7 @@ def _components(found: Findings) -> tuple[str, ...]:
     )
 
 
-def _requests(
-    evidence: Evidence, rows: Sampled, names: tuple[str, ...], band: Band
-) -> Requests:
+def _requests(evidence: Evidence, rows: Sampled, names: tuple[str, ...], band: Band) -> Requests:
     columns = [rows.stages.index(name) for name in (TOTAL, *names)]
     end_ms = band_limits_ms(evidence.total, (FAST[0], band[1] if band[1] != "max" else "p99"))[1]
     stage_ms = np.minimum(np.nan_to_num(rows.stage_ms[:, columns]), _CAP * end_ms)

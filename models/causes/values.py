@@ -71,13 +71,30 @@ class Values:
         weight = self.n[others] / max(int(self.n[others].sum()), 1)
         raw = float(self.raw_ms[at, s] - weight @ self.raw_ms[others, s])
         level = float(self.level_ms[at, s] - weight @ self.level_ms[others, s])
-        error = float(np.hypot(self.error_ms[at, s], np.sqrt(weight**2 @ self.error_ms[others, s] ** 2)))
+        error = float(
+            np.hypot(self.error_ms[at, s], np.sqrt(weight**2 @ self.error_ms[others, s] ** 2))
+        )
         return raw, level if level > _CERTAIN * error else 0.0
 
     def concentration(self, at: int) -> float:
         """Return the share of slow requests of a value beyond what fast ones would give it."""
         slow, fast = float(self.slow[at]), float(self.fast[at])
         return max((slow - fast) / (1 - fast), 0.0) if fast < 1 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """Milliseconds of a stage for one more of a covariate.
+
+    Attributes:
+        pooled: over all requests.
+        within: within cohorts, added up.
+        error: standard error of `within`.
+    """
+
+    pooled: float
+    within: float
+    error: float
 
 
 def values_of(total: Summary, cohorts: Summary, dimension: str, slow: Band) -> Values | None:
@@ -118,19 +135,20 @@ def group_by(cohorts: Summary, dimension: str) -> Summary | None:
     at = [g for g, name in enumerate(names) if name != NONE and cohorts.cohorts[g] != OTHER]
     labels: dict[Cohort, int] = {}
     of = [labels.setdefault(((dimension, names[g]),), len(labels)) for g in at]
-    if len(labels) < 2:  # noqa: PLR2004  (one value is nothing to compare)
+    if len(labels) < 2:
         return None
     kept = take(cohorts, np.array(at, np.intp), {})
     groups = number_groups(np.zeros(len(at), np.int64), np.array(of, np.int64), tuple(labels))
     return regroup(kept, groups)
 
 
-def within_slope(
-    cohorts: Summary, stage: str, covariate: str
-) -> tuple[float, float, float] | None:
-    """Return the slope over all requests, the one within cohorts, and the latter's error.
+def slopes_of(cohorts: Summary, stage: str, covariate: str) -> Slopes | None:
+    """Return the slopes of a stage on a covariate; None where they are not determined.
 
-    None where a covariate or stage does not vary.
+    Args:
+        cohorts: one group a cohort.
+        stage: its name.
+        covariate: its name.
     """
     c, s = cohorts.covariates.index(covariate), cohorts.stages.index(stage)
     m = cohorts.moments
@@ -138,8 +156,7 @@ def within_slope(
     rows = int(n.sum())
     if rows <= len(n) + 2:
         return None
-    centre = n @ mean / rows
-    apart = mean - centre
+    apart = mean - n @ mean / rows
     within = product.sum(axis=0)[[0, 3, 5]]
     between = (n[:, None] * apart[:, [0, 0, 2]] * apart[:, [0, 2, 2]]).sum(axis=0)
     xx, xy, _ = (within + between).tolist()
@@ -147,7 +164,8 @@ def within_slope(
     if xx <= 0 or inner_xx <= 0:
         return None
     left = max(inner_yy - inner_xy**2 / inner_xx, 0.0)
-    return xy / xx, inner_xy / inner_xx, (left / (rows - len(n) - 1) / inner_xx) ** 0.5
+    error = (left / (rows - len(n) - 1) / inner_xx) ** 0.5
+    return Slopes(xy / xx, inner_xy / inner_xx, error)
 
 
 def _shape_shift(by_value: Summary) -> tuple[Floats, Floats]:
@@ -191,6 +209,6 @@ def _variance(by_value: Summary) -> Floats:
     return variance
 
 
-def _share(counts: NDArray[np.number]) -> Floats:
+def _share(counts: NDArray[np.int64] | Floats) -> Floats:
     whole = float(counts.sum())
-    return counts / whole if whole else np.zeros(len(counts))
+    return counts.astype(np.float64) / max(whole, 1.0)

@@ -1,0 +1,83 @@
+"""The worked situations of the documentation, as simulated logs."""
+
+from __future__ import annotations
+
+import numpy as np
+from gathered import T0_NS, gathered
+from numpy.typing import NDArray
+
+from tailbudget.models.evidence import Evidence
+
+Floats = NDArray[np.float64]
+
+
+def fraud_scoring(seed: int, n: int = 20_000) -> Evidence:
+    """Scoring with a feature lookup a row; the bulk route (8 %) sends batches of 200 rows.
+
+    P99 is about 480 ms against 200 ms, that of feature_lookup 280 ms with a median of 6 ms.
+    """
+    rng = np.random.default_rng(seed)
+    bulk = rng.random(n) < 0.08
+    batch = np.where(bulk, np.round(rng.normal(200, 8, n)), rng.integers(1, 5, n))
+    stages: dict[str, Floats] = {
+        "preprocess": (8 + 0.15 * batch) * rng.lognormal(0, 0.15, n),
+        "feature_lookup": (3.5 + 1.15 * batch) * rng.lognormal(0, 0.12, n),
+        "model_forward": (55 + 0.45 * batch) * rng.lognormal(0, 0.12, n)
+        + np.where(rng.random(n) < 0.004, 450.0, 0.0),
+    }
+    columns = {
+        "timestamp": T0_NS + np.cumsum(rng.exponential(5e7, n)).astype(np.int64),
+        "total_ms": sum(stages.values()) + rng.lognormal(0.5, 0.3, n),
+        "batch_size": batch,
+        "route": np.where(bulk, "bulk", rng.choice(["checkout", "login", "transfer"], n)),
+        "region": rng.choice(["eu", "us"], n),
+        **{f"{name}_ms": ms for name, ms in stages.items()},
+    }
+    return gathered(
+        columns,
+        covariates=("batch_size",),
+        cohort_dims=("route", "region"),
+        thresholds_ms=(200.0,),
+    )
+
+
+def classifier(seed: int, n: int = 20_000) -> Evidence:
+    """A classifier whose 1 % of inputs above 50,000 tokens bring P99 to 4.2 s against 1.5 s."""
+    rng = np.random.default_rng(seed)
+    usual = np.minimum(rng.lognormal(7.2, 0.7, n), 20_000.0)
+    giant = rng.random(n) < 0.0115
+    tokens = np.where(giant, rng.uniform(50_000, 90_000, n), usual).round()
+    stages: dict[str, Floats] = {
+        "tokenize": (1 + 0.004 * tokens) * rng.lognormal(0, 0.1, n),
+        "model_forward": (60 + 0.078 * tokens) * rng.lognormal(0, 0.1, n),
+        "postprocess": rng.lognormal(0.7, 0.3, n),
+    }
+    columns = {
+        "timestamp": T0_NS + np.cumsum(rng.exponential(5e7, n)).astype(np.int64),
+        "total_ms": sum(stages.values()) + 0.5,
+        "sequence_length": tokens,
+        "route": rng.choice(["web", "api"], n),
+        **{f"{name}_ms": ms for name, ms in stages.items()},
+    }
+    return gathered(
+        columns,
+        covariates=("sequence_length",),
+        cohort_dims=("route",),
+        thresholds_ms=(1500.0,),
+    )
+
+
+def nightly_batch(seed: int, nights: int = 5, items: int = 40) -> Evidence:
+    """One worker that scores item after item, two minutes each, every night from two o'clock."""
+    rng = np.random.default_rng(seed)
+    total_ms = rng.lognormal(np.log(120_000), 0.2, (nights, items))
+    begins_s = np.arange(nights)[:, None] * 86_400 + rng.uniform(0, 60, (nights, 1))
+    at_s = (begins_s + np.cumsum(total_ms, axis=1) / 1e3 - total_ms / 1e3).ravel()
+    columns = {
+        "timestamp": T0_NS + (at_s * 1e9).astype(np.int64),
+        "total_ms": total_ms.ravel(),
+        "load_ms": total_ms.ravel() * 0.2,
+        "model_forward_ms": total_ms.ravel() * 0.75,
+        "caller": ["etl"] * total_ms.size,
+    }
+    return gathered(columns, cohort_dims=("caller",))
