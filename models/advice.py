@@ -13,7 +13,7 @@ from tailbudget.schemas.brief import Brief, RankedRow
 from tailbudget.schemas.context import Context
 from tailbudget.schemas.proposals import CauseName, Optimization
 from tailbudget.schemas.summary import UNATTRIBUTED
-from tailbudget.schemas.verdicts import Audit
+from tailbudget.schemas.verdicts import Audit, leading
 
 ROWS: Final = 5
 """Lines of the ranked table that 700 words have room for."""
@@ -45,7 +45,7 @@ def brief(audit: Audit, context: Context) -> Brief:
 
 
 def _problem(audit: Audit, context: Context) -> str:
-    at = next((r for r in audit.end_to_end if (r.percentile, r.basis) == ("p99", "all")), None)
+    at = leading(audit.end_to_end).get("p99")
     measured = None if at is None else at.measured_ms
     text = f"{audit.provenance.service} has "
     text += "no measured p99" if measured is None else f"a p99 of {measured:,.4g} ms"

@@ -8,7 +8,7 @@ from typing import Final
 from tailbudget.models.places import FORWARD
 from tailbudget.schemas.brief import Option
 from tailbudget.schemas.proposals import CauseName
-from tailbudget.schemas.verdicts import Audit
+from tailbudget.schemas.verdicts import Audit, leading
 
 _BATCHING: Final[Mapping[str, str]] = {
     "Dynamic": "P95 grows by up to its wait limit at low load, and falls at high load.",
@@ -34,14 +34,8 @@ _REDUCTIONS: Final[Mapping[str, str]] = {
 
 def batching(audit: Audit, queue_pct: float | None) -> tuple[Option, ...]:
     """Return ways to batch; the wait that P95 leaves room for stands with the first."""
-    room = next(
-        (
-            row.headroom_ms
-            for row in audit.end_to_end
-            if row.percentile == "p95" and row.basis == "all" and row.headroom_ms is not None
-        ),
-        None,
-    )
+    row = leading(audit.end_to_end).get("p95")
+    room = None if row is None else row.headroom_ms
     if room is None:
         said = "No P95 target: its room for waiting is unknown."
     elif room > 0:

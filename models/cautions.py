@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tailbudget.models.closed_loop import closed_loop
 from tailbudget.models.cohort_split import CohortTotals, other_share_pct
+from tailbudget.models.evidence import Evidence
 from tailbudget.schemas.ledger import TOTAL_IN_SECONDS, is_quarantined, is_rejected
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
@@ -25,6 +27,12 @@ def cautions(
         )
         for text in texts
     )
+
+
+def load_cautions(evidence: Evidence) -> tuple[str, ...]:
+    """Return one sentence for each thing about the load that limits what a report says."""
+    text = closed_loop(evidence)
+    return () if text is None else (text,)
 
 
 def _targets(slo: SloTarget | None) -> Iterator[str]:

@@ -66,9 +66,10 @@ def cold_start(evidence: Evidence, slo: SloTarget | None) -> ColdStart:
     steady = warm if excluded else None
     found = suspects(evidence)
     target_ms = slo.p99_ms if slo else None
-    verdict, note = _verdict(everything, steady, target_ms)
     if steady is None:
         verdict, note = _without(evidence, windows)
+    else:
+        verdict, note = _verdict(everything, steady, target_ms)
     if found:
         note += f"; {len(found)} suspected start{'s' * (len(found) > 1)} that no event announced"
     return ColdStart(
@@ -102,10 +103,8 @@ def _without(evidence: Evidence, windows: tuple[ColdWindow, ...]) -> tuple[str, 
     return NOT_COLD, "no request came within a cold window: there is nothing to leave out"
 
 
-def _verdict(everything: _Side, steady: _Side | None, slo_ms: float | None) -> tuple[str, str]:
+def _verdict(everything: _Side, steady: _Side, slo_ms: float | None) -> tuple[str, str]:
     """Return the verdict and its sentence, from both sides."""
-    if steady is None:
-        return NOT_COMPUTABLE, ""
     figures = f"p99 {_ms(everything)} with cold windows, {_ms(steady)} without"
     if not steady.n:
         return NOT_COMPUTABLE, f"{figures}: every request came within a cold window"

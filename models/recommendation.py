@@ -21,7 +21,7 @@ from tailbudget.schemas.proposals import (
 )
 from tailbudget.schemas.sections import StageRole
 from tailbudget.schemas.summary import UNATTRIBUTED
-from tailbudget.schemas.verdicts import SUCCESS, Percentile, Verdict
+from tailbudget.schemas.verdicts import Percentile, Verdict, leading
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ def recommendation(
     optimizations: Sequence[Optimization],
 ) -> Recommendation:
     """Return the choice, with the numbers that it rests on."""
-    missed = {row.percentile: row for row in found.end_to_end if _is_missed(row)}
+    rows = leading(found.end_to_end)
+    missed = {name: row for name, row in rows.items() if row.status is Verdict.BREACH}
     facts = _Facts(
         evidence=evidence,
         found=found,
@@ -90,10 +91,6 @@ def recommendation(
     )
 
 
-def _is_missed(row: Percentile) -> bool:
-    return row.basis != SUCCESS and row.status is Verdict.BREACH
-
-
 def _choose(facts: _Facts, supported: Sequence[SupportedSlo]) -> _Choice:
     found = facts.found
     if facts.missed is None and found.slo is not None and found.slo.items():
@@ -114,7 +111,7 @@ def _choose(facts: _Facts, supported: Sequence[SupportedSlo]) -> _Choice:
 
 def _not_missed(facts: _Facts) -> _Choice:
     verdict = facts.found.verdict
-    judged = [row for row in facts.found.end_to_end if row.basis == "all" and row.slo_ms]
+    judged = [row for row in leading(facts.found.end_to_end).values() if row.slo_ms]
     if verdict in (Verdict.INSUFFICIENT, Verdict.NO_DATA):
         notes = "; ".join(f"{row.percentile}: {row.note}" for row in judged if row.note)
         return _Choice("measure_first", f"Too few requests to judge ({notes}).")

@@ -69,11 +69,6 @@ def snapshot(total: Summary, slo: SloTarget | None) -> tuple[Percentile, ...]:
     )
 
 
-def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:
-    """Return the rows that verdicts and alerts are about, failures counted, by percentile."""
-    return {row.percentile: row for row in rows if row.basis != SUCCESS}
-
-
 def verdict(rows: Iterable[Percentile]) -> Verdict:
     """Return the worst judgement; insufficient when no target was judged, no_data without any."""
     rows = tuple(rows)

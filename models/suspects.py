@@ -92,18 +92,25 @@ def suspects(evidence: Evidence) -> tuple[SuspectedStart, ...]:
 
 def _wave(opening: Opening, whole: Slots, chance: float) -> _Wave | None:
     """Return the wave of an opening; None when it is none."""
+    wave = _extent(opening, whole, opening.at + 1, chance)
+    # What is usual was measured with the rest of the wave in it: leave that out, and look again.
+    if wave is not None and wave.end > opening.at + 1:
+        wave = _extent(opening, whole, wave.end, chance)
+    if wave is None or wave.worst_ms < _COSTS * wave.usual.p50_ms or not _ends(wave):
+        return None
+    return None if opening.instance and _everywhere(wave, whole) else wave
+
+
+def _extent(opening: Opening, whole: Slots, end: int, chance: float) -> _Wave | None:
+    """Return how far an opening is slow, by what is usual outside of its slots up to `end`."""
     slots, at = opening.slots, opening.at
-    usual = _usual(opening, whole)
+    usual = _usual(opening, whole, end)
     if usual is None or not _slow(slots, at, usual, chance):
         return None
-    slower = slots.slower(usual.p99_ms)
     end = at + 1
     while end < len(slots) and _slow(slots, end, usual, CHANCE):
         end += 1
-    wave = _Wave(opening, usual, end, int(slower[at:end].sum()))
-    if wave.worst_ms < _COSTS * usual.p50_ms or not _ends(wave):
-        return None
-    return None if opening.instance and _everywhere(wave, whole) else wave
+    return _Wave(opening, usual, end, int(slots.slower(usual.p99_ms)[at:end].sum()))
 
 
 def _ends(wave: _Wave) -> bool:
@@ -113,10 +120,10 @@ def _ends(wave: _Wave) -> bool:
     return wave.end < len(slots) or (middle is not None and middle <= wave.usual.p99_ms)
 
 
-def _usual(opening: Opening, whole: Slots) -> _Usual | None:
+def _usual(opening: Opening, whole: Slots, end: int) -> _Usual | None:
     """Return what is usual elsewhere and, where that is slower, later in the same replica."""
-    start_ns = opening.slots.start_ns[opening.at]
-    others = np.flatnonzero(whole.start_ns != start_ns)
+    own_slots = opening.slots.start_ns[opening.at : end]
+    others = np.flatnonzero(~np.isin(whole.start_ns, own_slots))
     elsewhere = _of(whole, others)
     if elsewhere is None:
         return None

@@ -92,8 +92,9 @@ def band_counts(whole: Summary, parts: Summary, band: Band) -> NDArray[np.float6
     share = np.zeros(COARSE)
     share[whole.profile.bucket] = _shares(whole.profile, _rank_span(ranks(whole), band))
     profile = parts.profile
-    inside = share[profile.bucket] * profile.n
-    return np.bincount(profile.group, inside, len(parts.pane_ns))
+    counts = np.zeros(len(parts.pane_ns))
+    np.add.at(counts, profile.group, share[profile.bucket] * profile.n)
+    return counts
 
 
 def _rank_span(order: Ranks, band: Band) -> tuple[int, int]:

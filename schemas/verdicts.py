@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -205,3 +205,8 @@ class Audit:
     refused: str = ""
     baseline: Comparison | None = None
     plots: Plots | None = None
+
+
+def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:
+    """Return the rows that verdicts and alerts are about, failures counted, by percentile."""
+    return {row.percentile: row for row in rows if row.basis != SUCCESS}

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import orjson
 
-from tailbudget.models.snapshot import leading
 from tailbudget.schemas.audit_rows import (
     AuditCauseRow,
     AuditCohortRow,
@@ -19,7 +18,7 @@ from tailbudget.schemas.audit_rows import (
 from tailbudget.schemas.proposals import Optimization
 from tailbudget.schemas.sections import StageRow
 from tailbudget.schemas.slo import SloTarget
-from tailbudget.schemas.verdicts import SUCCESS, Audit
+from tailbudget.schemas.verdicts import SUCCESS, Audit, leading
 from tailbudget.sinks.report.json_report import as_json
 
 _T = TypeVar("_T", AuditCauseRow, AuditCohortRow, AuditShapeRow)

@@ -11,7 +11,7 @@ from tailbudget.models.breach import BreachState, Transition, step
 from tailbudget.models.merge import merge
 from tailbudget.models.reduce import bare, flatten
 from tailbudget.models.select import collapse
-from tailbudget.models.snapshot import leading, snapshot
+from tailbudget.models.snapshot import snapshot
 from tailbudget.models.stage_table import light_stage_table
 from tailbudget.models.tail import SLOW
 from tailbudget.models.window import Window
@@ -19,7 +19,7 @@ from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.rows import AlertRow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
-from tailbudget.schemas.verdicts import Percentile, Verdict
+from tailbudget.schemas.verdicts import Percentile, Verdict, leading
 from tailbudget.streams.audit_rows import audit_row
 
 SECOND_NS: Final = 1_000_000_000

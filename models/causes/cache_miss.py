@@ -17,6 +17,7 @@ from tailbudget.models.causes.names import Role, is_external, is_miss, is_waitin
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.values import Values
 from tailbudget.models.causes.weighed import Weighed
+from tailbudget.models.causes.words import in_ms
 from tailbudget.schemas.proposals import CauseName
 from tailbudget.schemas.summary import TOTAL
 
@@ -72,11 +73,13 @@ def _by_dimension(picture: Picture, share: float, flag: Values) -> Weighed:
     stage = max(names, key=lambda name: flag.excess(at, name)[1])
     raw, level = flag.excess(at, stage)
     whole_raw, whole = flag.excess(at, TOTAL)
-    against = ()
+    against: tuple[str, ...] = ()
     if whole < whole_raw / 2:
-        against = (
-            f"of the {whole_raw:,.3g} ms by which misses are slower, "
-            f"inputs explain {whole_raw - whole:,.3g} ms",
+        against += (
+            (
+                f"of the {in_ms(whole_raw)} by which misses are slower, "
+                f"inputs explain {in_ms(whole_raw - whole)}"
+            ),
         )
     return Weighed(
         cause=CauseName.CACHE_MISS,
@@ -84,9 +87,12 @@ def _by_dimension(picture: Picture, share: float, flag: Values) -> Weighed:
         share=share,
         established=_FLAGGED * picture.confidence,
         evidence=(
-            f"{100 * flag.slow[at]:.3g} % of the slow requests miss ({flag.dimension}), "
-            f"{100 * flag.fast[at]:.3g} % of the fast ones, {100 * flag.traffic[at]:.3g} % of all",
-            f"a miss takes {raw:,.3g} ms longer in {stage}, {level:,.3g} ms at equal shape",
+            (
+                f"{100 * flag.slow[at]:.3g} % of the slow requests miss ({flag.dimension}), "
+                f"{100 * flag.fast[at]:.3g} % of the fast ones, "
+                f"{100 * flag.traffic[at]:.3g} % of all"
+            ),
+            f"a miss takes {in_ms(raw)} longer in {stage}, {in_ms(level)} at equal shape",
         ),
         against=against,
         cohort=f"{flag.dimension}={flag.names[at]}",
@@ -112,7 +118,7 @@ def _by_covariate(picture: Picture, ms: float) -> Weighed:
         established=_FLAGGED * picture.confidence,
         evidence=(
             f"{name} is {slow:.3g} on average in slow requests and {fast:.3g} in fast ones",
-            f"it explains {most:,.3g} ms of the slow-minus-fast difference in {stage}",
+            f"it explains {in_ms(most)} of the slow-minus-fast difference in {stage}",
         ),
         covariate=name,
     )
@@ -136,8 +142,10 @@ def _hint(picture: Picture) -> Weighed | None:
         share=share,
         established=_HINT,
         evidence=(
-            f"{stage} has two modes: about {modes.low_ms:,.3g} ms, and about {modes.high_ms:,.3g} "
-            f"ms in {100 * modes.high_share:.2g} % of the requests",
+            (
+                f"{stage} has two modes: about {in_ms(modes.low_ms)}, and about "
+                f"{in_ms(modes.high_ms)} in {100 * modes.high_share:.2g} % of the requests"
+            ),
         ),
         against=("nothing says whether a cache had the answer",),
         missing=(f"measure the hit ratio of {stage}: log a flag such as cache_hit per request",),

@@ -11,6 +11,7 @@ from typing import Final
 
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.weighed import Weighed
+from tailbudget.models.causes.words import in_ms
 from tailbudget.schemas.proposals import CauseName
 
 _ANNOUNCED: Final = 0.95
@@ -56,17 +57,19 @@ def _announced(picture: Picture, share: float) -> Weighed:
     stage = max(excess, key=lambda name: excess[name])
     evidence = [
         f"{slow:.0f} % of the slow requests lie in cold windows, which hold {traffic:.2g} % of all",
-        f"at equal shape a request in a cold window takes {level:,.3g} ms longer, "
-        f"{excess[stage]:,.3g} ms of it in {stage}",
+        (
+            f"at equal shape a request in a cold window takes {in_ms(level)} longer, "
+            f"{in_ms(excess[stage])} of it in {stage}"
+        ),
     ]
-    against = []
+    against: list[str] = []
     if start.filtered_p99_ms is not None and start.unfiltered_p99_ms is not None:
-        text = f"p99 {start.unfiltered_p99_ms:,.4g} ms with cold windows, "
-        text += f"{start.filtered_p99_ms:,.4g} ms without"
+        text = f"p99 {in_ms(start.unfiltered_p99_ms)} with cold windows, "
+        text += f"{in_ms(start.filtered_p99_ms)} without"
         better = start.filtered_p99_ms < start.unfiltered_p99_ms
         (evidence if better else against).append(text)
     if level < raw / 2:
-        against.append(f"of {raw:,.3g} ms in cold windows inputs explain {raw - level:,.3g} ms")
+        against.append(f"of {in_ms(raw)} in cold windows inputs explain {in_ms(raw - level)}")
     return Weighed(
         cause=CauseName.COLD_START,
         stage=stage,
@@ -96,9 +99,11 @@ def _suspected(picture: Picture, share: float) -> Weighed:
         share=share,
         established=_SUSPECTED * picture.confidence,
         evidence=(
-            f"{len(found)} suspected starts with {n:,} slow requests ({100 * share:.2g} % of the "
-            f"slowest twentieth); the worst{named} at {worst.at}: {worst.worst_ms:,.4g} ms, "
-            f"{worst.usual_ms:,.4g} ms is usual",
+            (
+                f"{len(found)} suspected start{'s' * (len(found) > 1)} with {n:,} slow requests "
+                f"({100 * share:.2g} % of the slowest twentieth); the worst{named} at "
+                f"{worst.at}: {in_ms(worst.worst_ms)}, {in_ms(worst.usual_ms)} is usual"
+            ),
         ),
         against=("no deploy or scale-up event confirms them",),
         missing=("send deploy and scale-up events (`--deploys`, or the deploys topic)",),

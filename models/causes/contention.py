@@ -6,7 +6,8 @@ Three kinds of evidence; the strongest gives the weight:
 - a noisy neighbour: how much more often slow requests than fast ones are of one replica, so far
   as it stays slower at equal shape. Established 0.9: replicas are alike but for where they run.
 - load: the share of the gap that lies in spans of time whose level rises with the rate of
-  arrivals. Established by r² of that rise.
+  arrivals, established 0.9 times r² of that rise; or what covariates of load (such as in_flight)
+  explain, established 0.9.
 Cold windows are taken off all three.
 """
 
@@ -17,10 +18,12 @@ from typing import Final
 import numpy as np
 
 from tailbudget.models.causes.cold import cold_share
+from tailbudget.models.causes.gap import Part
 from tailbudget.models.causes.load import Load, load_of, rises_with
 from tailbudget.models.causes.names import Role, is_external, is_waiting
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.weighed import Weighed
+from tailbudget.models.causes.words import in_ms, num
 from tailbudget.schemas.proposals import CauseName
 
 _MEASURED: Final = 0.9
@@ -52,8 +55,10 @@ def _waiting(picture: Picture, load: Load) -> Weighed | None:
     ms = sum(part.delta_ms for part in parts)
     row = next(row for row in picture.table.rows if row.stage == most.stage)
     evidence = [
-        f"{most.stage} is waiting: {row.mean_slow_ms:,.3g} ms in slow requests, "
-        f"{row.mean_fast_ms:,.3g} ms in fast ones",
+        (
+            f"{most.stage} is waiting: {in_ms(row.mean_slow_ms)} in slow requests, "
+            f"{in_ms(row.mean_fast_ms)} in fast ones"
+        ),
     ]
     against = []
     waits = load.stage_ms[:, load.stages.index(most.stage)]
@@ -83,7 +88,7 @@ def _busy(load: Load, waits: np.ndarray[tuple[int], np.dtype[np.float64]]) -> st
     order = np.argsort(waits)
     tenth = max(len(order) // 10, 1)
     calm, busy = load.in_flight[order[:tenth]].mean(), load.in_flight[order[-tenth:]].mean()
-    return f"{busy:,.3g} in the tenth of the slots that wait most, {calm:,.3g} in the calmest"
+    return f"{num(busy)} in the tenth of the slots that wait most, {num(calm)} in the calmest"
 
 
 def _neighbour(picture: Picture) -> Weighed | None:
@@ -96,7 +101,7 @@ def _neighbour(picture: Picture) -> Weighed | None:
     stage = max(names, key=lambda stage: replicas.excess(at, stage)[1])
     raw, level = replicas.excess(at)
     against = (
-        f"{raw - level:,.3g} ms of the {raw:,.3g} ms are explained by its inputs",
+        f"{in_ms(raw - level)} of the {in_ms(raw)} are explained by its inputs",
     ) if level < raw / 2 else ()  # fmt: skip
     return Weighed(
         cause=CauseName.CONTENTION,
@@ -104,10 +109,14 @@ def _neighbour(picture: Picture) -> Weighed | None:
         share=share * (1 - cold_share(picture)),
         established=_MEASURED * picture.confidence,
         evidence=(
-            f"{dimension}={name} serves {100 * replicas.traffic[at]:.3g} % of the requests and "
-            f"{100 * replicas.slow[at]:.3g} % of the slow ones: a noisy neighbour",
-            f"at equal shape it takes {level:,.3g} ms longer than the other "
-            f"{len(replicas.names) - 1}, most of it in {stage}",
+            (
+                f"{dimension}={name} serves {100 * replicas.traffic[at]:.3g} % of the requests and "
+                f"{100 * replicas.slow[at]:.3g} % of the slow ones: a noisy neighbour"
+            ),
+            (
+                f"at equal shape its mean is {in_ms(level)} above that of the other "
+                f"{len(replicas.names) - 1}, most of it in {stage}"
+            ),
         ),
         against=against,
         missing=(f"measure utilisation, clock and temperature of {dimension}={name}",),
@@ -119,22 +128,22 @@ def _loaded(picture: Picture, load: Load) -> Weighed | None:
     spans = picture.split.spans
     warm = ~spans.cold
     rate = load.rate_of(spans)[warm]
-    found = []
+    found: list[tuple[float, float, Part, float]] = []
     for part in picture.stages:
         if is_waiting(part.stage) or is_external(part.stage, picture.external):
             continue
         rise = rises_with(rate, part.levels_ms[warm])
-        by_covariate = max(picture.explained_ms(part, Role.LOAD), 0.0)
-        ms = max(part.level_ms, 0.0) * (rise > 0) + by_covariate
-        weight = 1.0 if by_covariate > part.level_ms else rise
-        found.append((picture.share(ms) * weight, part, rise, weight))
-    share, part, rise, weight = max(found, key=lambda row: row[0], default=(0.0, None, 0.0, 0.0))
-    if part is None or share <= 0:
+        found.append((picture.share(part.level_ms), rise, part, rise))
+        found.append((picture.share(picture.explained_ms(part, Role.LOAD)), 1.0, part, rise))
+    if not found:
+        return None
+    share, weight, part, rise = max(found, key=lambda row: row[0] * row[1])
+    if share * weight <= 0:
         return None
     return Weighed(
         cause=CauseName.CONTENTION,
         stage=part.stage,
-        share=share / weight * (1 - cold_share(picture)),
+        share=share * (1 - cold_share(picture)),
         established=_MEASURED * weight * picture.confidence,
         evidence=_loaded_evidence(picture, part.stage, rise),
         against=("no stage measures waiting",),
@@ -152,5 +161,5 @@ def _loaded_evidence(picture: Picture, stage: str, rise: float) -> tuple[str, ..
         )
     ms = picture.explained_ms(part, Role.LOAD)
     if ms > 0:
-        texts.append(f"what ran at the same time explains {ms:,.3g} ms of {stage}")
+        texts.append(f"what ran at the same time explains {in_ms(ms)} of {stage}")
     return tuple(texts)

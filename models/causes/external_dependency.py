@@ -9,6 +9,7 @@ flag says whether a cache had the answer, for misses look the same.
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from tailbudget.models.causes.names import Role, is_external, role
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.values import Values
 from tailbudget.models.causes.weighed import Weighed
+from tailbudget.models.causes.words import in_ms
 from tailbudget.schemas.proposals import CauseName
 
 _SCATTERED: Final = 0.6
@@ -87,7 +89,7 @@ def _overlap(values: Values, slow_n: int) -> float:
 
     With n requests over V values chance alone takes about 0.4 sqrt(V / n) of it.
     """
-    chance = 0.4 * (len(values.names) / slow_n) ** 0.5
+    chance = 0.4 * math.sqrt(len(values.names) / slow_n)
     return min(float(np.minimum(values.slow, values.traffic).sum()) + chance, 1.0)
 
 
@@ -95,10 +97,12 @@ def _evidence(picture: Picture, part: Part, ms: float, breadth: float) -> tuple[
     row = next(row for row in picture.table.rows if row.stage == part.stage)
     declared = part.stage in picture.external
     texts = [
-        f"{part.stage} takes {row.mean_slow_ms:,.3g} ms in slow requests and "
-        f"{row.mean_fast_ms:,.3g} ms in fast ones; it is a call to another process by its "
-        f"{'declaration' if declared else 'name'}",
-        f"{ms:,.3g} ms of the difference remain at equal inputs",
+        (
+            f"{part.stage} takes {in_ms(row.mean_slow_ms)} in slow requests and "
+            f"{in_ms(row.mean_fast_ms)} in fast ones; it is a call to another process by its "
+            f"{'declaration' if declared else 'name'}"
+        ),
+        f"{in_ms(ms)} of the difference remain at equal inputs",
     ]
     if breadth >= _NARROW and picture.others:
         texts.append(
@@ -106,7 +110,7 @@ def _evidence(picture: Picture, part: Part, ms: float, breadth: float) -> tuple[
         )
     if part.level_ms > ms / 4:
         texts.append(
-            f"{part.level_ms:,.3g} ms lie in spans of time in which {part.stage} was slow for all"
+            f"{in_ms(part.level_ms)} lie in spans of time in which {part.stage} was slow for all"
         )
     return tuple(texts)
 
@@ -124,5 +128,5 @@ def _against(part: Part, ms: float, at_once: float, modes: Modes | None) -> tupl
         like = ": misses of a cache would look the same" if modes else ""
         texts.append(f"slow calls are scattered over time, not slow at once{like}")
     if part.delta_ms - ms > ms:
-        texts.append(f"inputs explain {part.delta_ms - ms:,.3g} ms of {part.delta_ms:,.3g} ms")
+        texts.append(f"inputs explain {in_ms(part.delta_ms - ms)} of {in_ms(part.delta_ms)}")
     return tuple(texts)

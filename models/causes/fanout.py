@@ -24,6 +24,7 @@ from tailbudget.models.causes.input_shape import established
 from tailbudget.models.causes.names import Role, role
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.weighed import Weighed
+from tailbudget.models.causes.words import in_ms, num
 from tailbudget.schemas.proposals import CauseName
 from tailbudget.schemas.sections import StageRole
 
@@ -86,9 +87,11 @@ def _counted(picture: Picture) -> Weighed | None:
         share=picture.share(whole),
         established=factor * picture.confidence,
         evidence=(
-            f"{name} explains {ms:,.3g} ms of the {part.delta_ms:,.3g} ms by which slow requests "
-            f"are longer in {part.stage}, at equal time",
-            f"the median of {name} is {slow:,.4g} in slow requests and {fast:,.4g} in fast ones",
+            (
+                f"{name} explains {in_ms(ms)} of the {in_ms(part.delta_ms)} by which slow requests "
+                f"are longer in {part.stage}, at equal time"
+            ),
+            f"the median of {name} is {num(slow)} in slow requests and {num(fast)} in fast ones",
         ),
         against=against,
         covariate=name,
@@ -101,8 +104,8 @@ def _stragglers(picture: Picture) -> Weighed | None:
         return None
     same = calls.how_often > _SAME
     against = (
-        f"{calls.slowest} is the slowest in {100 * calls.how_often:.0f} % of the slow requests: "
-        "it is that one, not their number",
+        (f"{calls.slowest} is the slowest in {100 * calls.how_often:.0f} % of the slow requests: "
+        "it is that one, not their number"),
     ) if same else ()  # fmt: skip
     return Weighed(
         cause=CauseName.FANOUT,
@@ -110,8 +113,10 @@ def _stragglers(picture: Picture) -> Weighed | None:
         share=picture.share(calls.max_ms - calls.mean_ms),
         established=_STRAGGLERS / (3 if same else 1) * picture.confidence,
         evidence=(
-            f"the slowest of {len(calls.stages)} parallel stages takes {calls.max_ms:,.3g} ms "
-            f"longer in slow requests, their mean {calls.mean_ms:,.3g} ms",
+            (
+                f"the slowest of {len(calls.stages)} parallel stages takes {in_ms(calls.max_ms)} "
+                f"longer in slow requests, their mean {in_ms(calls.mean_ms)}"
+            ),
         ),
         against=against,
     )

@@ -139,12 +139,12 @@ def _explained(rows: Requests, spans: Spans) -> Floats:
         held, seen = fold == k, fold != k
         slope = _ridge(spans.within(x, seen), spans.within(rows.stage_ms, seen))
         for at in range(c):
-            explained[held, at] = x[held] @ (slope * rows.features.owner[:, at, None])
+            own: Floats = slope * rows.features.owner[:, at, None]
+            explained[held, at] = x[held] @ own
     return explained
 
 
 def _ridge(x: Floats, y: Floats) -> Floats:
     square = x.T @ x
     square[np.diag_indices(len(square))] += _RIDGE * len(x)
-    slope: Floats = np.linalg.solve(square, x.T @ y)
-    return slope
+    return np.asarray(np.linalg.solve(square, x.T @ y), np.float64)

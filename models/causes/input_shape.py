@@ -2,8 +2,8 @@
 
 Share: what the input-shape covariates explain of the gap in all stages, at equal time. Established:
 0.95 where the slope within cohorts is that of all requests; less in proportion where it is flatter
-(the cohorts differ, not the inputs); 0.75 where inputs hardly vary within cohorts and the two
-cannot be told apart; half where inputs vary only with time.
+(the cohorts differ, not the inputs); 0.75 where inputs vary too little within cohorts to tell; half
+where inputs vary only with time.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from tailbudget.models.causes.carrier import carrier
 from tailbudget.models.causes.gap import Part
 from tailbudget.models.causes.names import Role, is_waiting, role
 from tailbudget.models.causes.picture import Picture
-from tailbudget.models.causes.values import within_slope
+from tailbudget.models.causes.values import slopes_of
 from tailbudget.models.causes.weighed import Weighed
+from tailbudget.models.causes.words import in_ms, num
 from tailbudget.models.regression import fit
 from tailbudget.schemas.proposals import CauseName
 
 _BEST: Final = 0.95
 _CONFOUNDED: Final = 0.75
 _TIED: Final = 0.5
+_MOSTLY: Final = 0.5
 _KNOWN: Final = 0.25
 """Standard error over slope beyond which the slope within cohorts says nothing either way."""
 
@@ -51,11 +53,8 @@ def weigh(picture: Picture) -> Weighed | None:
     evidence = _evidence(picture, part, covariate)
     if carried:
         evidence += (carried.sentence,)
-    if share > 0.5:
-        evidence += (
-            f"a faster model would not help by itself: {100 * share:.0f} % of what slow requests "
-            f"take longer is explained by their inputs ({covariate})",
-        )
+    if share > _MOSTLY:
+        evidence += (_no_faster_model(picture, share, covariate),)
     against = said + _left(picture, part, covariate)
     return Weighed(
         cause=CauseName.INPUT_SHAPE,
@@ -74,19 +73,21 @@ def established(picture: Picture, stage: str, covariate: str) -> tuple[float, tu
     if picture.split.tied:
         text = f"{covariate} changes only with time: what else changed then cannot be told apart"
         return _TIED, (text,)
-    slopes = within_slope(picture.evidence.cohorts, stage, covariate)
+    slopes = slopes_of(picture.evidence.cohorts, stage, covariate)
     if slopes is None or len(picture.evidence.cohorts.cohorts) < 2:
         return _BEST, ()
-    pooled, within, error = slopes
-    if pooled <= 0 or error > _KNOWN * pooled:
-        text = f"{covariate} hardly varies within cohorts: cohort and input cannot be told apart"
+    if slopes.pooled <= 0 or slopes.error > _KNOWN * slopes.pooled:
+        text = (
+            f"whether {stage} grows with {covariate} within cohorts too is not known well enough "
+            f"({num(slopes.within)} ± {num(slopes.error)} ms for one more)"
+        )
         return _CONFOUNDED, (text,)
-    ratio = min(max(within / pooled, 0.0), 1.0)
-    if ratio > 0.5:
+    ratio = min(max(slopes.within / slopes.pooled, 0.0), 1.0)
+    if ratio > _MOSTLY:
         return _BEST * ratio, ()
     text = (
-        f"within cohorts {stage} grows by {within:,.3g} ms for one more of {covariate}, "
-        f"not by {pooled:,.3g} ms as over all: the cohorts differ, not the inputs"
+        f"within cohorts {stage} grows by {in_ms(slopes.within)} for one more of {covariate}, "
+        f"not by {in_ms(slopes.pooled)} as over all: the cohorts differ, not the inputs"
     )
     return _BEST * ratio, (text,)
 
@@ -115,17 +116,32 @@ def _evidence(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
     slow, fast = values[rows.slow], values[rows.fast]
     line = fit(picture.evidence.total, part.stage, covariate)
     texts = [
-        f"inputs explain {part.by_covariate[covariate]:,.3g} ms of the {part.delta_ms:,.3g} ms "
-        f"by which slow requests are longer in {part.stage} ({covariate}, at equal time)",
-        f"{covariate} has a median of {_median(slow)} in slow requests and {_median(fast)} in fast "
-        f"ones; the largest are {_most(slow)} and {_most(fast)}",
+        (
+            f"inputs explain {in_ms(part.by_covariate[covariate])} of the {in_ms(part.delta_ms)} "
+            f"by which slow requests are longer in {part.stage} ({covariate}, at equal time)"
+        ),
+        (
+            f"{covariate} has a median of {_median(slow)} in slow requests and {_median(fast)} in "
+            f"fast ones; the largest are {_most(slow)} and {_most(fast)}"
+        ),
     ]
     if line is not None:
         texts.append(
             f"R² of {part.stage} on {covariate} is {line.r2:.2f} over {line.n:,} requests: "
-            f"{line.slope:,.3g} ms for one more"
+            f"{in_ms(line.slope)} for one more"
         )
     return tuple(texts)
+
+
+def _no_faster_model(picture: Picture, share: float, covariate: str) -> str:
+    """Say why a faster model leaves the tail where it is, relative to the rest."""
+    values, rows = picture.rows.of(covariate), picture.requests
+    times = np.nanmax(values[rows.slow]) / max(np.nanmedian(values[rows.fast]), 1.0)
+    return (
+        f"a faster model would not help by itself: inputs ({covariate}) explain "
+        f"{100 * share:.0f} % of what slow requests take longer, and the largest stay "
+        f"{num(times)} times as large as a usual one for any model"
+    )
 
 
 def _left(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
@@ -133,8 +149,8 @@ def _left(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
     apart = part.level_ms + part.rest_ms
     if apart > 0.25 * part.delta_ms:
         texts.append(
-            f"{apart:,.3g} ms of the {part.delta_ms:,.3g} ms in {part.stage} remain at equal "
-            f"inputs, {part.level_ms:,.3g} ms of it in spans of time that were slow as a whole"
+            f"{in_ms(apart)} of the {in_ms(part.delta_ms)} in {part.stage} remain at equal "
+            f"inputs, {in_ms(part.level_ms)} of it in spans of time that were slow as a whole"
         )
     texts += [
         f"{pair.first} and {pair.second} move together (r = {pair.r:.2f}): "
@@ -146,8 +162,8 @@ def _left(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
 
 
 def _median(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
-    return f"{np.nanmedian(values):,.4g}"
+    return f"{num(np.nanmedian(values))}"
 
 
 def _most(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
-    return f"{np.nanmax(values):,.5g}"
+    return f"{num(np.nanmax(values))}"

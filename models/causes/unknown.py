@@ -12,12 +12,17 @@ from tailbudget.models.causes.gap import Part
 from tailbudget.models.causes.names import Role, is_external, is_waiting, role
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.weighed import NAMED, Weighed
+from tailbudget.models.causes.words import in_ms, num
 from tailbudget.schemas.proposals import Cause, CauseName
 from tailbudget.schemas.summary import UNATTRIBUTED
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTER: Final = 0.25
 """Share of the gap that is worth a sentence: as much as a cause needs to be named."""
+
+
+_WORTH: Final = 0.05
+"""Score from which what was weighed is told."""
 
 
 def unmeasured(missing: str) -> Cause:
@@ -34,13 +39,16 @@ def unmeasured(missing: str) -> Cause:
 
 def unknown(picture: Picture, weighed: Sequence[Weighed]) -> Cause:
     """Return what is left, when none of what was weighed reaches `NAMED`."""
+    weighed = [one for one in weighed if one.score >= _WORTH]
     tied = sum(one.score for one in weighed)
     part = max(picture.stages, key=lambda part: part.level_ms + part.rest_ms)
     evidence = [
         f"no cause reaches {NAMED}: "
-        + (", ".join(f"{one.cause} {one.score:.2f}" for one in weighed) or "nothing was tied"),
-        f"{part.stage} takes {part.delta_ms:,.3g} ms longer in slow requests; "
-        f"{part.level_ms + part.rest_ms:,.3g} ms of it remain at equal inputs",
+        + (", ".join(f"{one.cause} {one.score:.2f}" for one in weighed) or "nothing was found"),
+        (
+            f"{part.stage} takes {in_ms(part.delta_ms)} longer in slow requests; "
+            f"{in_ms(part.level_ms + part.rest_ms)} of it remain at equal inputs"
+        ),
     ]
     change = _change(picture, part)
     if change:
@@ -71,9 +79,7 @@ def _change(picture: Picture, part: Part) -> tuple[str, str] | None:
     at = max(steps)[1]
     when = _rfc3339(int(spans.start_ns[order[at]]))
     before, after = levels[:at].mean(), levels[at:].mean()
-    text = (
-        f"at equal inputs {part.stage} went from {before:,.3g} to {after:,.3g} ms at about {when}"
-    )
+    text = f"at equal inputs {part.stage} went from {num(before)} to {in_ms(after)} at about {when}"
     return text, f"compare with a log from before {when} (`--baseline`): what was changed then?"
 
 

@@ -82,6 +82,21 @@ class Values:
         return max((slow - fast) / (1 - fast), 0.0) if fast < 1 else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """Milliseconds of a stage for one more of a covariate.
+
+    Attributes:
+        pooled: over all requests.
+        within: within cohorts, added up.
+        error: standard error of `within`.
+    """
+
+    pooled: float
+    within: float
+    error: float
+
+
 def values_of(total: Summary, cohorts: Summary, dimension: str, slow: Band) -> Values | None:
     """Return the values of a dimension; None when there are fewer than two.
 
@@ -127,10 +142,13 @@ def group_by(cohorts: Summary, dimension: str) -> Summary | None:
     return regroup(kept, groups)
 
 
-def within_slope(cohorts: Summary, stage: str, covariate: str) -> tuple[float, float, float] | None:
-    """Return the slope over all requests, the one within cohorts, and the latter's error.
+def slopes_of(cohorts: Summary, stage: str, covariate: str) -> Slopes | None:
+    """Return the slopes of a stage on a covariate; None where they are not determined.
 
-    None where a covariate or stage does not vary.
+    Args:
+        cohorts: one group a cohort.
+        stage: its name.
+        covariate: its name.
     """
     c, s = cohorts.covariates.index(covariate), cohorts.stages.index(stage)
     m = cohorts.moments
@@ -138,8 +156,7 @@ def within_slope(cohorts: Summary, stage: str, covariate: str) -> tuple[float, f
     rows = int(n.sum())
     if rows <= len(n) + 2:
         return None
-    centre = n @ mean / rows
-    apart = mean - centre
+    apart = mean - n @ mean / rows
     within = product.sum(axis=0)[[0, 3, 5]]
     between = (n[:, None] * apart[:, [0, 0, 2]] * apart[:, [0, 2, 2]]).sum(axis=0)
     xx, xy, _ = (within + between).tolist()
@@ -147,7 +164,8 @@ def within_slope(cohorts: Summary, stage: str, covariate: str) -> tuple[float, f
     if xx <= 0 or inner_xx <= 0:
         return None
     left = max(inner_yy - inner_xy**2 / inner_xx, 0.0)
-    return xy / xx, inner_xy / inner_xx, (left / (rows - len(n) - 1) / inner_xx) ** 0.5
+    error = (left / (rows - len(n) - 1) / inner_xx) ** 0.5
+    return Slopes(xy / xx, inner_xy / inner_xx, error)
 
 
 def _shape_shift(by_value: Summary) -> tuple[Floats, Floats]:
@@ -191,6 +209,6 @@ def _variance(by_value: Summary) -> Floats:
     return variance
 
 
-def _share(counts: NDArray[np.number]) -> Floats:
+def _share(counts: NDArray[np.int64] | Floats) -> Floats:
     whole = float(counts.sum())
-    return counts / whole if whole else np.zeros(len(counts))
+    return counts.astype(np.float64) / max(whole, 1.0)

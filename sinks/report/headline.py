@@ -29,7 +29,7 @@ def headline(audit: Audit) -> Line:
 
 
 def _state(audit: Audit) -> Iterator[Span]:
-    rows = {row.percentile: row for row in audit.end_to_end if row.basis == "all"}
+    rows = leading(audit.end_to_end)
     judged = [rows[name] for name in _JUDGED if name in rows]
     same = [row for row in judged if row.status is audit.verdict]
     if audit.verdict is Verdict.NO_DATA or not same:

@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from gathered import T0_NS, gathered
 from numpy.typing import NDArray
 
-from gathered import T0_NS, gathered
 from tailbudget.models.evidence import Evidence
 from tailbudget.schemas.sections import ColdWindow
 
 Floats = NDArray[np.float64]
 
-COVARIATES = ("sequence_length", "batch_size", "fanout")
-DIMENSIONS = ("route", "replica", "cache_hit")
 RATE = 5.0
+"""Requests a second."""
 
 
 class Service:
@@ -64,8 +63,12 @@ class Service:
 
     def evidence(self, cold_windows: tuple[ColdWindow, ...] | None = None) -> Evidence:
         """Return what a log of the requests gives."""
-        total = sum(self.stages.values()) + self.noisy(1.0)
-        return self.logged(total, cold_windows)
+        return self.logged(self.total() + self.noisy(1.0), cold_windows)
+
+    def total(self) -> Floats:
+        """Return [n] the stages one after the other."""
+        total: Floats = np.sum(list(self.stages.values()), axis=0)
+        return total
 
     def logged(self, total: Floats, cold_windows: tuple[ColdWindow, ...] | None = None) -> Evidence:
         """Return the same with a total that is not the sum of the stages."""

@@ -1,70 +1,83 @@
-"""Simulated services whose tail has a known cause."""
+"""The worked situations of the documentation, as simulated logs."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from found import cause_of
-from gathered import gathered
+from gathered import T0_NS, gathered
+from numpy.typing import NDArray
 
 from tailbudget.models.evidence import Evidence
-from tailbudget.schemas.proposals import Cause, CauseName
-from tailbudget.schemas.slo import SloTarget
 
-FRAUD_SLO = SloTarget(p50_ms=100, p95_ms=180, p99_ms=200)
-CLASSIFIER_SLO = SloTarget(p99_ms=1_600)
+Floats = NDArray[np.float64]
 
 
-def fraud(n: int = 12_000, seed: int = 1) -> Evidence:
-    """Fraud scoring: 8 % of the traffic is one route with 200-row batches, fetched row by row."""
+def fraud_scoring(seed: int, n: int = 20_000) -> Evidence:
+    """Scoring with a feature lookup a row; the bulk route (8 %) sends batches of 200 rows.
+
+    P99 is about 480 ms against 200 ms, that of feature_lookup 280 ms with a median of 6 ms.
+    """
     rng = np.random.default_rng(seed)
     bulk = rng.random(n) < 0.08
-    rows = np.where(bulk, 200, rng.integers(1, 5, n)).astype(float)
-    fetch = (4.5 + 1.2 * rows) * rng.lognormal(0, 0.06, n)
-    pre, model = rng.gamma(8, 2, n), rng.gamma(30, 2, n)
-    columns: dict[str, Any] = {
-        "total_ms": fetch + pre + model + 3,
-        "feature_lookup_ms": fetch,
-        "preprocess_ms": pre,
-        "model_ms": model,
-        "batch_size": rows,
-        "route": np.where(bulk, "bulk", "card").tolist(),
+    batch = np.where(bulk, np.round(rng.normal(200, 8, n)), rng.integers(1, 5, n))
+    stages: dict[str, Floats] = {
+        "preprocess": (8 + 0.15 * batch) * rng.lognormal(0, 0.15, n),
+        "feature_lookup": (3.5 + 1.15 * batch) * rng.lognormal(0, 0.12, n),
+        "model_forward": (55 + 0.45 * batch) * rng.lognormal(0, 0.12, n)
+        + np.where(rng.random(n) < 0.004, 450.0, 0.0),
+    }
+    columns = {
+        "timestamp": T0_NS + np.cumsum(rng.exponential(5e7, n)).astype(np.int64),
+        "total_ms": sum(stages.values()) + rng.lognormal(0.5, 0.3, n),
+        "batch_size": batch,
+        "route": np.where(bulk, "bulk", rng.choice(["checkout", "login", "transfer"], n)),
+        "region": rng.choice(["eu", "us"], n),
+        **{f"{name}_ms": ms for name, ms in stages.items()},
     }
     return gathered(
         columns,
         covariates=("batch_size",),
-        cohort_dims=("route",),
-        thresholds_ms=FRAUD_SLO.thresholds_ms(),
+        cohort_dims=("route", "region"),
+        thresholds_ms=(200.0,),
     )
 
 
-def fraud_cause() -> Cause:
-    """What is wrong with the fraud scoring."""
-    return cause_of(
-        CauseName.INPUT_SHAPE, "feature_lookup", covariate="batch_size", cohort="route=bulk"
-    )
-
-
-def classifier(n: int = 12_000, seed: int = 2) -> Evidence:
-    """A classifier, 1.4 % of whose inputs have more than 50,000 tokens."""
+def classifier(seed: int, n: int = 20_000) -> Evidence:
+    """A classifier whose 1 % of inputs above 50,000 tokens bring P99 to 4.2 s against 1.5 s."""
     rng = np.random.default_rng(seed)
-    long = rng.random(n) < 0.014
-    usual = np.minimum(rng.lognormal(8.6, 0.5, n), 20_000)
-    tokens = np.round(np.where(long, rng.uniform(50_000, 75_000, n), usual))
-    forward = (150 + 0.06 * tokens) * rng.lognormal(0, 0.05, n)
-    tokenise = 0.001 * tokens + 2
-    columns: dict[str, Any] = {
-        "total_ms": forward + tokenise + 10,
-        "forward_ms": forward,
-        "tokenize_ms": tokenise,
+    usual = np.minimum(rng.lognormal(7.2, 0.7, n), 20_000.0)
+    giant = rng.random(n) < 0.0115
+    tokens = np.where(giant, rng.uniform(50_000, 90_000, n), usual).round()
+    stages: dict[str, Floats] = {
+        "tokenize": (1 + 0.004 * tokens) * rng.lognormal(0, 0.1, n),
+        "model_forward": (60 + 0.078 * tokens) * rng.lognormal(0, 0.1, n),
+        "postprocess": rng.lognormal(0.7, 0.3, n),
+    }
+    columns = {
+        "timestamp": T0_NS + np.cumsum(rng.exponential(5e7, n)).astype(np.int64),
+        "total_ms": sum(stages.values()) + 0.5,
         "sequence_length": tokens,
+        "route": rng.choice(["web", "api"], n),
+        **{f"{name}_ms": ms for name, ms in stages.items()},
     }
     return gathered(
-        columns, covariates=("sequence_length",), thresholds_ms=CLASSIFIER_SLO.thresholds_ms()
+        columns,
+        covariates=("sequence_length",),
+        cohort_dims=("route",),
+        thresholds_ms=(1500.0,),
     )
 
 
-def classifier_cause() -> Cause:
-    """What is wrong with the classifier."""
-    return cause_of(CauseName.INPUT_SHAPE, "forward", covariate="sequence_length")
+def nightly_batch(seed: int, nights: int = 5, items: int = 40) -> Evidence:
+    """One worker that scores item after item, two minutes each, every night from two o'clock."""
+    rng = np.random.default_rng(seed)
+    total_ms = rng.lognormal(np.log(120_000), 0.2, (nights, items))
+    begins_s = np.arange(nights)[:, None] * 86_400 + rng.uniform(0, 60, (nights, 1))
+    at_s = (begins_s + np.cumsum(total_ms, axis=1) / 1e3 - total_ms / 1e3).ravel()
+    columns = {
+        "timestamp": T0_NS + (at_s * 1e9).astype(np.int64),
+        "total_ms": total_ms.ravel(),
+        "load_ms": total_ms.ravel() * 0.2,
+        "model_forward_ms": total_ms.ravel() * 0.75,
+        "caller": ["etl"] * total_ms.size,
+    }
+    return gathered(columns, cohort_dims=("caller",))

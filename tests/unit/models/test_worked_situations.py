@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from found import found_of
-from situations import CLASSIFIER_SLO, FRAUD_SLO, classifier, classifier_cause, fraud, fraud_cause
+from known_causes import CLASSIFIER_SLO, FRAUD_SLO, classifier, classifier_cause, fraud, fraud_cause
 
 from tailbudget.models.optimizations import optimizations
 from tailbudget.models.recommendation import recommendation

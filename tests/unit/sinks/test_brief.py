@@ -12,7 +12,7 @@ import pytest
 from audited import audit_of
 from found import cause_of
 from gathered import gathered
-from situations import CLASSIFIER_SLO, FRAUD_SLO, classifier, classifier_cause, fraud, fraud_cause
+from known_causes import CLASSIFIER_SLO, FRAUD_SLO, classifier, classifier_cause, fraud, fraud_cause
 
 from tailbudget.models.advice import WORDS, brief
 from tailbudget.schemas.catalogue import Catalogue, load_catalogue

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-
 from findings import findings
 from simulated import Service
+
 from tailbudget.models.causes import causes
 from tailbudget.models.evidence import Evidence
 from tailbudget.schemas.proposals import Cause, CauseName
@@ -69,7 +69,7 @@ def queueing(service: Service) -> Evidence:
 
 def waiting_for_admission(service: Service) -> Evidence:
     """Requests wait before they are admitted; the logged total does not say so."""
-    logged = sum(service.stages.values())
+    logged = service.total()
     wait = np.where(service.some(0.1), service.rng.exponential(200.0, service.n), 0.2)
     service.stages["schedule_wait"] = wait
     total = logged + wait
@@ -123,7 +123,7 @@ def many_calls(service: Service) -> Evidence:
 
 def stragglers(service: Service) -> Evidence:
     """Eight shards run in parallel; each is slow seldom, and the slowest counts."""
-    own = sum(service.stages.values())
+    own = service.total()
     shards = []
     for k in range(8):
         shard = service.noisy(20.0)
@@ -133,7 +133,7 @@ def stragglers(service: Service) -> Evidence:
     return service.logged(own + np.max(shards, axis=0))
 
 
-CASES = {
+CASES: dict[Case, CauseName] = {
     long_inputs: CauseName.INPUT_SHAPE,
     quadratic_inputs: CauseName.INPUT_SHAPE,
     bulk_batches: CauseName.INPUT_SHAPE,

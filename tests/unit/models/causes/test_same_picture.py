@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-
 from findings import findings
 from simulated import Service
+
 from tailbudget.models.causes import causes
 from tailbudget.models.evidence import Evidence
 from tailbudget.schemas.proposals import Cause, CauseName
@@ -126,7 +126,7 @@ def lookup_down(service: Service) -> Evidence:
     return service.evidence()
 
 
-CASES = {
+CASES: dict[Case, CauseName] = {
     long_while_lookup_is_down: CauseName.EXTERNAL_DEPENDENCY,
     long_so_lookup_is_slow: CauseName.INPUT_SHAPE,
     workload_moves: CauseName.INPUT_SHAPE,
@@ -157,7 +157,7 @@ def two_modes(service: Service) -> Evidence:
 
 def all_shards_slow(service: Service) -> Evidence:
     """Parallel shards are slow all at once."""
-    own = sum(service.stages.values())
+    own = service.total()
     down = np.where(service.some(0.08), 250.0, 0.0)
     shards = [service.noisy(20.0) + down for _ in range(8)]
     service.stages |= {f"shard_{k}": shard for k, shard in enumerate(shards)}
@@ -166,7 +166,7 @@ def all_shards_slow(service: Service) -> Evidence:
 
 def one_shard_slow(service: Service) -> Evidence:
     """Of parallel shards one is slow."""
-    own = sum(service.stages.values())
+    own = service.total()
     shards = [service.noisy(20.0) for _ in range(8)]
     shards[3] = shards[3] + np.where(service.some(0.08), 250.0, 0.0)
     service.stages |= {f"shard_{k}": shard for k, shard in enumerate(shards)}
