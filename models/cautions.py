@@ -22,7 +22,7 @@ def cautions(
             _targets(slo),
             _units(total, ledger),
             _failures(total),
-            _left_out(ledger),
+            left_out(ledger),
             _folded(cohorts),
         )
         for text in texts
@@ -53,7 +53,8 @@ def _failures(total: Summary) -> Iterator[str]:
         yield f"{failed:,} of {n:,} requests failed ({100 * failed / n:.3g} %)"
 
 
-def _left_out(ledger: Mapping[str, int]) -> Iterator[str]:
+def left_out(ledger: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence for each kind of thing that is not in the figures."""
     outside = {
         reason: count
         for reason, count in sorted(ledger.items())

@@ -59,12 +59,17 @@ def refusal(evidence: Evidence, *, declared: str | None) -> Refusal | None:
     return Refusal(BATCH, _detail(seen), _HANDOFF)
 
 
+def is_attributed(found: Findings) -> bool:
+    """Return whether any stage of a request was timed."""
+    return any(row.stage not in NO_COMPONENT for row in found.stages)
+
+
 def may_recommend(found: Findings, causes: Sequence[Cause]) -> str:
     """Return why no fix may be recommended; empty when one may.
 
     A fix takes a measured attribution to stages and a cause that is named.
     """
-    if not any(row.stage not in NO_COMPONENT for row in found.stages):
+    if not is_attributed(found):
         return "no fix without measured per-stage attribution: log the stages of a request"
     if found.tail_driver is None:
         return "no fix without a tail: slow requests take no longer than fast ones"

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tailbudget.models.refusal import is_attributed, may_recommend, refusal
-
 from tailbudget.models.audit import provenance_of
 from tailbudget.models.causes import causes
 from tailbudget.models.cautions import cautions, left_out, load_cautions
@@ -18,6 +16,7 @@ from tailbudget.models.evidence import Evidence
 from tailbudget.models.optimizations import optimizations
 from tailbudget.models.plots import plots
 from tailbudget.models.recommendation import recommendation
+from tailbudget.models.refusal import is_attributed, may_recommend, refusal
 from tailbudget.models.shape_table import shape_table
 from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.stage_table import stage_table

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from tailbudget.schemas.brief import Brief
 from tailbudget.schemas.comparison import Comparison
 from tailbudget.schemas.plots import Plots
-from tailbudget.schemas.proposals import Cause, Optimization, Recommendation
+from tailbudget.schemas.proposals import Cause, Optimization, Recommendation, SloProposal
 from tailbudget.schemas.sections import (
     CohortRow,
     ColdStart,
@@ -184,6 +185,8 @@ class Audit:
         refused: why `optimizations` and `recommendation` are empty; empty when they are not.
         baseline: what changed since the baseline; None without one.
         plots: points for charts; None when nobody draws.
+        proposal: the SLO that the profile supports; None when it was not asked for.
+        brief: the optimisation brief; likewise.
     """
 
     verdict: Verdict
@@ -205,6 +208,8 @@ class Audit:
     refused: str = ""
     baseline: Comparison | None = None
     plots: Plots | None = None
+    proposal: SloProposal | None = None
+    brief: Brief | None = None
 
 
 def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:

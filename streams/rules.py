@@ -29,7 +29,7 @@ def log_rules(settings: Settings) -> Rules | None:
 
 
 def declared_workload(settings: Settings, service: str) -> str | None:
-    """Return what the settings file says that a service's workload is; None when it says nothing."""
+    """Return what the settings say that a service's workload is; None when they say nothing."""
     chosen = settings.service(service)
     return chosen.workload if "workload" in chosen.model_fields_set else None
 

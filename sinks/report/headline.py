@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tailbudget.schemas.verdicts import Audit, Percentile, Verdict
+from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, leading
 from tailbudget.sinks.report.clean import bare, clean
 from tailbudget.sinks.report.document import Line, Mark, Name, Span, say
 from tailbudget.sinks.report.figures import count, ms, pct, signed_ms, times, words

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tailbudget.streams.cli import check, migrate, replay, simulate, sql, up, worker
+from tailbudget.streams.cli import audit, check, migrate, replay, simulate, sql, up, worker
 
 app = typer.Typer(
     name="tailbudget",
@@ -45,6 +45,7 @@ def tailbudget(
 for command in (
     up.up,
     worker.worker,
+    audit.audit,
     check.check,
     migrate.migrate,
     simulate.simulate,

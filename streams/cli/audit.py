@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tailbudget.schemas.errors import ConfigError
+from tailbudget.schemas.settings import parse_slo
 from tailbudget.streams.cli import judging
 from tailbudget.streams.cli.judging import Format
+from tailbudget.streams.cli.log_progress import LogProgress, Rejects
 from tailbudget.streams.cli.options import Config, settings
-
-if TYPE_CHECKING:
-    pass
 
 
 def audit(
@@ -120,9 +119,9 @@ def audit(
         workload=workload,
     )
     extras = judging.Extras(propose_slo=propose_slo, advice=advice, context=context)
-    with Rejects(rejected) as rejects, ReadingProgress() as progress:
+    with Rejects(rejected) as rejects, LogProgress() as progress:
         made = log_report.make(chosen, asked, progress.show, rejects.write)
-    judging.print_report(made.audit, made.evidence, extras, format_, output)
+    judging.print_report((made.audit, made.evidence), extras, format_, output)
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ import typer
 from tailbudget.schemas.errors import ConfigError
 
 if TYPE_CHECKING:
+    from tailbudget.models.evidence import Evidence
     from tailbudget.schemas.verdicts import Audit
 
 
@@ -66,6 +68,21 @@ ProposeSlo = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What is asked for beside the report.
+
+    Attributes:
+        propose_slo: the SLO that the profile supports.
+        advice: the optimisation brief.
+        context: file about the service, for the brief.
+    """
+
+    propose_slo: bool = False
+    advice: bool = False
+    context: Path | None = None
+
+
 def slow_threshold(text: str) -> str | float:
     """Return "p95", "p99" or milliseconds.
 
@@ -101,15 +118,38 @@ def exit_status(audit: Audit) -> int:
     return 0 if judged and not promised else 4
 
 
-def write(text: str, output: Path | None) -> None:
-    """Write a report to a file or to standard output.
+def print_report(
+    found: tuple[Audit, Evidence], extras: Extras, format_: Format, output: Path | None
+) -> None:
+    """Write a report with what else was asked for, and exit with its status.
+
+    Args:
+        found: the report, and the evidence that it was drawn from.
+        extras: what else.
+        format_: how it is written.
+        output: a file; None is standard output.
 
     Raises:
-        ConfigError: the file cannot be written.
+        ConfigError: the file cannot be written, or the context is wrong.
+        typer.Exit: always, with the exit status.
     """
-    if output is None:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        return
+    from tailbudget.streams.rendering import render, with_extras  # noqa: PLC0415
+
+    audit = with_extras(*found, extras)
+    if output is not None:
+        _write(render(audit, format_.value), output)
+    elif format_ is Format.TEXT:
+        from rich.console import Console  # noqa: PLC0415
+
+        from tailbudget.sinks.report.text_report import text  # noqa: PLC0415
+
+        text(audit, Console())
+    else:
+        sys.stdout.write(render(audit, format_.value))
+    raise typer.Exit(exit_status(audit))
+
+
+def _write(text: str, output: Path) -> None:
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -26,7 +26,9 @@ def log_of(count: int = 400, **columns: Any) -> pl.DataFrame:
         "timestamp": [T0] * count,
         "total_ms": [100.0] * count,
     }
-    more = {name: [values[i % len(values)] for i in range(count)] for name, values in columns.items()}
+    more = {
+        name: [values[i % len(values)] for i in range(count)] for name, values in columns.items()
+    }
     return pl.DataFrame({**base, **more}, strict=False)
 
 
@@ -166,7 +168,8 @@ def test_what_was_named_is_taken() -> None:
 def test_rules_of_the_settings_are_taken_whole() -> None:
     """Where the settings say how to read, nothing is found out, and absent columns are no error."""
     rules = Rules(
-        default=ServiceRules(("batch_size",), ("route",)), services={"b": ServiceRules((), ("kind",))}
+        default=ServiceRules(("batch_size",), ("route",)),
+        services={"b": ServiceRules((), ("kind",))},
     )
     found = found_in(log_of(kind=["a", "b"]), rules=rules)
     assert (found.rules.default, found.rules.services) == (rules.default, rules.services)
