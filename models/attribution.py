@@ -7,14 +7,18 @@ time, each as long as its longest stage, and what is left of the total: unattrib
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
 
 import numpy as np
 
 from tailbudget.models.breakdown import Breakdown, Floats, breakdown
-from tailbudget.models.nesting import Container, encloser, sums_of_others
+from tailbudget.models.nesting import Container, differ, encloser, sums_of_others
 from tailbudget.models.overlap import crowded, parallel_groups
 from tailbudget.models.tail import FAST, slow_band
 from tailbudget.schemas.summary import Summary
+
+_MOST_DOUBTFUL: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def structure(total: Summary, threshold: str | float) -> Structure:
 
 def structure_of(rows: Breakdown) -> Structure:
     """Find out how the stages relate."""
-    containers = list(sums_of_others(rows, crowded=crowded(rows, rows.names)))
+    containers = _credible(rows, sums_of_others(rows, crowded=crowded(rows, rows.names)))
     leaves = _without(rows.names, containers)
     while crowded(rows, leaves):
         found = encloser(rows, leaves)
@@ -93,6 +97,27 @@ def structure_of(rows: Breakdown) -> Structure:
     serial = tuple(name for name in leaves if name not in together)
     containers.sort(key=lambda one: one.stage)
     return Structure(tuple(containers), groups, serial)
+
+
+def _credible(rows: Breakdown, sums: tuple[Container, ...]) -> list[Container]:
+    """Return the sums that are no accident.
+
+    Where requests don't differ, 60 is the sum of 40 and 20 though it holds neither. Of such sums
+    those are taken without which the other stages fit into the total and cover most of it; all of
+    them where they never fit.
+    """
+    sure = [one for one in sums if differ(rows, one.stage)]
+    doubtful = [one for one in sums if one not in sure]
+    if len(doubtful) > _MOST_DOUBTFUL:
+        return list(sums)
+    best, most = list(sums), 0.0
+    for count in range(len(doubtful) + 1):
+        for some in combinations(doubtful, count):
+            leaves = _without(rows.names, [*sure, *some])
+            covered = float(rows.weight @ rows.of(leaves).sum(axis=1))
+            if covered > most and not crowded(rows, leaves):
+                best, most = [*sure, *some], covered
+    return best
 
 
 def _without(names: tuple[str, ...], containers: list[Container]) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def sums_of_others(rows: Breakdown, *, crowded: bool) -> tuple[Container, ...]:
     """
     found = []
     for stage in rows.names:
-        if crowded or (rows.requests and _varies(rows, rows.of((stage,))[:, 0])):
+        if crowded or differ(rows, stage):
             parts = _best_sum(rows, stage)
             if parts:
                 found.append(Container(stage, parts, exact=True))
@@ -74,10 +74,12 @@ def _means(rows: Breakdown, names: tuple[str, ...]) -> Floats:
     return means
 
 
-def _varies(rows: Breakdown, ms: Floats) -> bool:
+def differ(rows: Breakdown, stage: str) -> bool:
+    """Tell whether requests differ in a stage by enough to show that a sum is no accident."""
+    ms = rows.of((stage,))[:, 0]
     mean = np.average(ms, weights=rows.weight)
     spread = np.average((ms - mean) ** 2, weights=rows.weight) ** 0.5
-    return bool(spread > SAME * mean)
+    return rows.requests and bool(spread > SAME * mean)
 
 
 def _shorter(rows: Breakdown, stage: str, others: tuple[str, ...]) -> tuple[str, ...]:

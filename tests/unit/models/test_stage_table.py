@@ -100,6 +100,19 @@ def test_request_is_a_container_of_queue_and_compute(light: bool) -> None:  # no
     assert not any("overlap" in note for note in table.notes)
 
 
+def test_accidental_sums_of_round_numbers_are_no_containers() -> None:
+    """In requests that are all alike, a queue of 60 does not hold a 40 and a 20."""
+    alike = {"request": 100.0, "queue": 60.0, "compute": 40.0, "pre": 20.0, "gpu": 20.0}
+    table = stage_table(
+        requests(**{name: [ms] * 50 for name, ms in alike.items()}, total=[100.0] * 50), "p95"
+    )
+    assert {one.stage for one in table.structure.containers} == {"request", "compute"}
+    assert by_stage(table)["queue"].p99_share_pct == pytest.approx(60)
+    in_turn = stage_table(requests(a=[60.0] * 50, b=[40.0] * 50, c=[100.0] * 50,
+                                   total=[200.0] * 50), "p95")  # fmt: skip
+    assert in_turn.structure.plain
+
+
 @pytest.mark.parametrize("own_ms", [0.0, 3.0])
 def test_containers_of_two_levels_never_drive(rng: np.random.Generator, own_ms: float) -> None:
     """Containers are found on each level, with time of their own or without."""
