@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from tailbudget.models.evidence import INSTANCE_DIMS
+from tailbudget.models.fix_case import Case
 from tailbudget.models.hit_ratio import hits_of, tells_hits
 from tailbudget.models.load import load_slots
 from tailbudget.models.replay import matching
-from tailbudget.models.what_if import Case, beside
+from tailbudget.models.what_if import beside
 from tailbudget.schemas.catalogue import Fix
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.proposals import CauseName

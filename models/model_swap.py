@@ -8,10 +8,10 @@ import numpy as np
 
 from tailbudget.models.cuts import cut_of, quantile_of
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.fix_case import Case, case_of
 from tailbudget.models.optimizations import named
 from tailbudget.models.paired_p99 import FEWEST_SAMPLED, P99
 from tailbudget.models.places import FORWARD, place_of
-from tailbudget.models.what_if import Case, case_of
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.proposals import Cause, CauseName
 from tailbudget.schemas.sections import StageRow

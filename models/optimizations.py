@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.fix_case import Case, case_of
 from tailbudget.models.fix_conditions import applies, signs_of
-from tailbudget.models.what_if import Case, case_of, what_if
+from tailbudget.models.what_if import what_if
 from tailbudget.schemas.catalogue import Catalogue, Fix
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.proposals import Cause, CauseName, Optimization

@@ -94,6 +94,7 @@ def sketched_saving(kept: NDArray[np.int64], dropped: NDArray[np.int64], basis: 
     """Return what leaving requests out saves, from their sketches (dense, [BUCKETS] each).
 
     The resamples are multinomial draws of the buckets, which is what drawing requests gives.
+    Where records stand for several requests the interval is too narrow.
     """
     n, kept_n = int(kept.sum() + dropped.sum()), int(kept.sum())
     if kept_n < NEEDED:
@@ -112,7 +113,8 @@ def _resamples(n: int) -> Floats:
     """Return [RESAMPLES, n] how often each of n is drawn when n are, with replacement."""
     at = np.random.default_rng(_SEED).integers(0, n, (RESAMPLES, n))
     at += n * np.arange(RESAMPLES)[:, None]
-    return np.bincount(at.ravel(), minlength=n * RESAMPLES).reshape(RESAMPLES, n) * 1.0
+    times = np.bincount(at.ravel(), minlength=n * RESAMPLES)
+    return times.reshape(RESAMPLES, n).astype(np.float64)
 
 
 def _saving(saved: Floats, basis: str) -> Saving:

@@ -9,7 +9,13 @@ from tailbudget.models.evidence import Evidence
 from tailbudget.models.load import load_slots, rises_with_load
 from tailbudget.models.model_swap import why_no_swap
 from tailbudget.models.optimizations import named
-from tailbudget.models.sizing import floor_ms, load_curve, stage_budgets, supported_slo
+from tailbudget.models.sizing import (
+    floor_ms,
+    load_curve,
+    not_added,
+    stage_budgets,
+    supported_slo,
+)
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.proposals import (
     Cause,
@@ -19,7 +25,6 @@ from tailbudget.schemas.proposals import (
     StageBudget,
     SupportedSlo,
 )
-from tailbudget.schemas.sections import StageRole
 from tailbudget.schemas.summary import UNATTRIBUTED
 from tailbudget.schemas.verdicts import Percentile, Verdict, leading
 
@@ -161,7 +166,7 @@ def _renegotiate(
         return None
     offer = next((one.supported_ms for one in supported if one.percentile == "p99"), None)
     said = f" The profile supports a p99 of {_ms(offer)}." if offer is not None else ""
-    floor = floor_ms(facts.evidence, _not_added(facts.found))
+    floor = floor_ms(facts.evidence, not_added(facts.found.stages))
     if floor is not None and floor > missed.slo_ms:
         reason = f"The stages' medians alone add up to {_ms(floor)}."
         return _Choice("renegotiate_slo", f"{_miss(missed)} {reason}{said}")
@@ -169,19 +174,12 @@ def _renegotiate(
     left = missed.measured_ms - sum(known)
     if not known or left <= missed.slo_ms:
         return None
+    silent = len(facts.fixes) - len(known)
     reason = (
-        f"All {len(known)} fixes with an estimate save {_ms(sum(known))} together at most"
-        f" (estimate), which leaves {_ms(left)}."
+        f"The {len(known)} fixes with an estimate save {_ms(sum(known))} together at most"
+        f" (estimate), which leaves {_ms(left)}; {silent} more have no estimate."
     )
     return _Choice("renegotiate_slo", f"{_miss(missed)} {reason}{said}")
-
-
-def _not_added(found: Findings) -> tuple[str, ...]:
-    """Return the stages that hold others, and of parallel ones all but the longest."""
-    beside = [row for row in found.stages if row.role is StageRole.PARALLEL]
-    longest = max(beside, key=lambda row: row.p50_ms or 0.0, default=None)
-    containers = [row for row in found.stages if row.role is StageRole.CONTAINER]
-    return tuple(row.stage for row in (*beside, *containers) if row is not longest)
 
 
 def _miss(missed: Percentile) -> str:

@@ -101,6 +101,14 @@ def floor_ms(evidence: Evidence, leave_out: Collection[str] = ()) -> float | Non
     return sum(ms * n / requests for ms, n in parts if ms is not None) if requests else None
 
 
+def not_added(table: Sequence[StageRow]) -> tuple[str, ...]:
+    """Return the stages that hold others, and of parallel ones all but the longest."""
+    beside = [row for row in table if row.role is StageRole.PARALLEL]
+    longest = max(beside, key=lambda row: row.p50_ms or 0.0, default=None)
+    holding = [row for row in table if row.role is StageRole.CONTAINER]
+    return tuple(row.stage for row in (*beside, *holding) if row is not longest)
+
+
 def _supported(name: str, order: Ranks | None, n: int, records: int) -> SupportedSlo:
     quantile = QUANTILES[name]
     measured = order.value_ms(nearest_rank(n, quantile)) if order else None

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.load import load_slots
 from tailbudget.models.ranks import requests_needed
-from tailbudget.models.sizing import floor_ms, stage_budgets, supported_slo
+from tailbudget.models.sizing import floor_ms, not_added, stage_budgets, supported_slo
 from tailbudget.schemas.proposals import SloProposal, SupportedSlo
 from tailbudget.schemas.sections import StageRow
 from tailbudget.schemas.slo import QUANTILES, SloTarget
@@ -25,12 +25,11 @@ def proposal(evidence: Evidence, table: Sequence[StageRow] = ()) -> SloProposal:
     ms = {one.percentile: _rounded_up(one.supported_ms) for one in supported}
     slo = SloTarget(p50_ms=ms["p50"], p95_ms=ms["p95"], p99_ms=ms["p99"])
     requests, failed = int(evidence.total.requests.sum()), int(evidence.total.failed.sum())
-    apart = [row.stage for row in table if row.role in ("container", "parallel")]
     return SloProposal(
         slo=slo,
         supported=supported,
         budgets=() if slo.p99_ms is None else stage_budgets(evidence, slo.p99_ms, table),
-        floor_ms=floor_ms(evidence, apart),
+        floor_ms=floor_ms(evidence, not_added(table)),
         failed_pct=100 * failed / requests if requests else None,
         notes=tuple(_notes(evidence, supported)),
     )

@@ -9,7 +9,6 @@ duration: all figures are of the successful ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.cuts import cut_of, quantile_of
-from tailbudget.models.evidence import Evidence
+from tailbudget.models.fix_case import Case
 from tailbudget.models.hit_ratio import more_hits
 from tailbudget.models.load import lower_load
 from tailbudget.models.paired_p99 import (
@@ -28,21 +27,16 @@ from tailbudget.models.paired_p99 import (
 )
 from tailbudget.models.ranks import ranks
 from tailbudget.models.replay import (
-    Layout,
     best_fit,
     changed_total,
     follow,
-    layout,
     matching,
     side_by_side,
 )
-from tailbudget.models.sampled import FAST, Sampled, in_band, sampled
+from tailbudget.models.sampled import FAST, in_band
 from tailbudget.models.sketch import stage_counts
-from tailbudget.models.strata import Strata, strata
 from tailbudget.models.without import without_cohort
 from tailbudget.schemas.catalogue import Effect
-from tailbudget.schemas.findings import Findings
-from tailbudget.schemas.proposals import Cause
 from tailbudget.schemas.summary import TOTAL
 
 Floats = NDArray[np.float64]
@@ -50,49 +44,6 @@ Floats = NDArray[np.float64]
 _P95: Final = Fraction(95, 100)
 _FEWEST_FAST: Final = 20  # so that the p95 of the fast band is not its maximum
 _SEED: Final = 1_960
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What a fix is applied to.
-
-    Attributes:
-        evidence: what was measured.
-        rows: its uniform sample.
-        layers: the sample by latency.
-        weight: [M] how many requests each of the sample stands for.
-        lay: how its stages lie in time.
-        cause: the cause that the fix treats.
-        stage: the stage that it acts through; empty when there is none.
-        target_ms: what p99 is to reach; None without a target.
-    """
-
-    evidence: Evidence
-    rows: Sampled
-    layers: Strata
-    weight: Floats
-    lay: Layout
-    cause: Cause
-    stage: str
-    target_ms: float | None
-
-
-def case_of(evidence: Evidence, found: Findings, cause: Cause) -> Case:
-    """Return the case of a cause; one without a stage acts through the tail driver."""
-    rows = sampled(evidence.total)
-    layers = strata(evidence.total, rows.stage(TOTAL))
-    driver = found.tail_driver.stage if found.tail_driver else ""
-    stage = cause.stage if cause.stage not in ("", TOTAL) else driver
-    return Case(
-        evidence=evidence,
-        rows=rows,
-        layers=layers,
-        weight=layers.weights(np.ones((1, len(rows))))[0],
-        lay=layout(rows, found.stages),
-        cause=cause,
-        stage=stage if stage in rows.stages else "",
-        target_ms=found.slo.p99_ms if found.slo else None,
-    )
 
 
 def what_if(case: Case, effect: Effect) -> Saving:

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.fix_case import case_of
 from tailbudget.models.optimizations import optimizations
-from tailbudget.models.what_if import case_of, what_if
+from tailbudget.models.what_if import what_if
 from tailbudget.schemas.catalogue import Effect, load_catalogue
 from tailbudget.schemas.proposals import CauseName
 from tailbudget.schemas.sections import StageRole

@@ -15,8 +15,9 @@ from gathered import T0_NS, gathered
 from numpy.typing import NDArray
 
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.fix_case import case_of
 from tailbudget.models.paired_p99 import Saving
-from tailbudget.models.what_if import case_of, what_if
+from tailbudget.models.what_if import what_if
 from tailbudget.schemas.catalogue import Effect
 from tailbudget.schemas.proposals import Cause, CauseName
 from tailbudget.schemas.sections import ColdWindow, StageRole
