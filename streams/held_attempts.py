@@ -134,7 +134,7 @@ class HeldAttempts:
         service.failed = int(failed[-1])
         first = len(pool) - len(candidates)
         batch = _Batch(pool, np.flatnonzero(mine), first, columns.ts_ns, ends_ns(pool), failed)
-        return batch, take(columns, ~mine)
+        return batch, take(columns, ~mine) if mine.any() else columns
 
     def _walk(self, service: _Service, batch: _Batch) -> Iterator[Attempts]:
         """Take the candidates in order; yield requests that end."""

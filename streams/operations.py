@@ -116,7 +116,8 @@ class Operations:
         if columns.operation is None and service not in self._held:
             return columns
         waits = self._waits(columns)
-        ready = [replace(take(columns, ~waits), operation=None, attempt=None)]
+        direct = take(columns, ~waits) if waits.any() else columns
+        ready = [replace(direct, operation=None, attempt=None)]
         self.hold(take(columns, waits))
         ready += self._settle(service, _operation(columns)[waits])
         ready = [part for part in ready if len(part)]

@@ -15,7 +15,7 @@ import typer
 from pages import DOCS, PAGES, ROOT, anchors, blocks, codes, prose, rows, text
 from requests_of import SECOND_NS, T0_NS, columns_of, summary_of
 
-from tailbudget.models import breach, ranks, sample, sketch, snapshot
+from tailbudget.models import breach, compare, evidence, ranks, sample, sketch, snapshot
 from tailbudget.schemas import ledger, wire
 from tailbudget.schemas.setting_paths import locate
 from tailbudget.schemas.settings import Settings
@@ -23,6 +23,7 @@ from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.yaml_file import Key
 from tailbudget.streams import (
     dedup,
+    held_attempts,
     holes,
     instrument,
     protocol,
@@ -219,6 +220,10 @@ NUMBERS = (
     ("pane-summary.md", f"`{wire.MAGIC.decode()}` and a version byte ({wire.VERSION})"),
     ("pane-summary.md", f"`{protocol.MAGIC.decode()}` and a version byte ({protocol.VERSION})"),
     ("record.md", f"{dedup.Dedup(200_000).sets:,} sets of {dedup.WAYS}"),
+    ("record.md", f"more than {held_attempts.MOST_FAILED:,} failed attempts"),
+    ("comparison.md", f"at {compare.LEVEL:.0%}".replace("%", " %")),
+    ("comparison.md", f"at least {ranks.requests_needed(QUANTILES['p99']):,} on either side"),
+    ("comparison.md", f"at most {evidence.REPORT_SAMPLE:,}"),
     ("exactly-once.md", f"every {ingest.MARK_S:g} s"),
     ("exactly-once.md", f"first {lines._RAW_BYTES:,} bytes"),
     ("windows-and-alerts.md", f"above {snapshot.AT_RISK_SHARE:.0%}".replace("%", " %")),
