@@ -47,7 +47,9 @@ def cohorts(audit: Audit) -> Section:
         said = paragraph("Not measured: no cohort dimension is known.")
         return Section("cohorts", "Cohorts", (said,))
     rows, more = cut(tuple(say(*_cells(row)) for row in audit.cohorts), "cohorts")
-    table = Table("Cohorts, the most over-represented in slow requests first", _columns(), rows)
+    table = Table(
+        "Cohorts, the most over-represented in slow requests first", columns(_COLUMNS), rows
+    )
     blocks: tuple[Block, ...] = (Paragraph(_sentence(worst(audit))), table, *more)
     return Section("cohorts", "Cohorts", blocks)
 
@@ -78,10 +80,6 @@ def share_text(row: CohortRow) -> str:
     return (
         f"{pct(row.slow_share_pct)} of slow requests from {pct(row.traffic_share_pct)} of traffic"
     )
-
-
-def _columns() -> tuple:
-    return columns(_COLUMNS)
 
 
 def _sentence(row: CohortRow | None) -> Line:
