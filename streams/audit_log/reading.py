@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -201,7 +202,7 @@ def _columns_of(wanted: Wanted) -> set[str]:
     return {*stages, *(wanted.covariates or ()), *(wanted.cohort_dims or ())}
 
 
-def _require_named(sample: Sample, named: Set[str], wanted: Wanted) -> None:
+def _require_named(sample: Sample, named: AbstractSet[str], wanted: Wanted) -> None:
     """Refuse names that no row has; settings may name columns that are not there."""
     absent = sorted(named - sample.columns.keys())
     if not absent or not sample.records:

@@ -31,7 +31,14 @@ from rich.table import Table
 CHUNK = 1_000_000
 START_MS = 1_772_445_600_000
 NOW_NS = 1_800_000_000 * 10**9
-STAGES = {"queue": 2.0, "tokenize": 0.0, "retrieve": 3.0, "prefill": 3.0, "decode": 5.0, "send": 1.0}
+STAGES = {
+    "queue": 2.0,
+    "tokenize": 0.0,
+    "retrieve": 3.0,
+    "prefill": 3.0,
+    "decode": 5.0,
+    "send": 1.0,
+}
 
 
 def main() -> int:

@@ -62,7 +62,11 @@ def test_the_logged_total_is_no_component() -> None:
     """Wait and stages cover the total from the schedule; nothing overlaps, nothing counts twice."""
     columns = read("cases/01_admission_gate.jsonl").only
     report = audit_of(columns, SloTarget(p50_ms=600))
-    assert [row.stage for row in report.stages] == ["unattributed", "model_forward", "schedule_wait"]
+    assert [row.stage for row in report.stages] == [
+        "unattributed",
+        "model_forward",
+        "schedule_wait",
+    ]
     assert report.stages[0].p99_ms == 0
     assert "overlap" not in report.ledger
     assert not [text for text in report.warnings if "overlap" in text]
@@ -113,7 +117,9 @@ def test_exports_of_aiperf(version: str) -> None:
     columns = Read(reading).only
     ok = columns.outcome == Outcome.OK
     assert ok.sum() == {"0.1": 89, "0.5": 10}[version]
-    np.testing.assert_allclose(columns.stage_ms[:, ok].sum(axis=0), columns.total_ms[ok], rtol=1e-12)
+    np.testing.assert_allclose(
+        columns.stage_ms[:, ok].sum(axis=0), columns.total_ms[ok], rtol=1e-12
+    )
     assert columns.covariates == ("input_tokens", "output_tokens")
 
 

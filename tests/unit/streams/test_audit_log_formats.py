@@ -66,7 +66,9 @@ def test_every_kind_of_file_gives_the_same(
     assert log.ledger == expected[1].ledger
     assert found.rules == expected[0].rules
     assert found.assumptions == expected[0].assumptions
-    assert found.format == {"jsonl": "native", "json": "native"}.get(base := kind.split(".")[0], base)
+    assert found.format == {"jsonl": "native", "json": "native"}.get(
+        base := kind.split(".", 1)[0], base
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_standard_input(kind: str, tmp_path: Path) -> None:
         check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    name = {"jsonl": "native", "json": "native"}.get(base := kind.split(".")[0], base)
+    name = {"jsonl": "native", "json": "native"}.get(base := kind.split(".", 1)[0], base)
     assert done.stdout.decode() == f"{name} 700 standard input, row 10\n"
 
 
@@ -265,7 +267,7 @@ def test_a_missing_log_is_an_error_of_usage(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no log"):
         read(tmp_path / "none.csv")
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(ConfigError, match="no file in .* is a log"):
+    with pytest.raises(ConfigError, match=r"no file in .* is a log"):
         read(tmp_path)
 
 
@@ -290,7 +292,9 @@ def test_objects_over_several_lines_are_records(tmp_path: Path) -> None:
 
 def test_an_element_that_is_no_record_costs_only_itself(tmp_path: Path) -> None:
     """Nested objects, brackets in text and elements of other kinds do not confuse an array."""
-    strange = b'{"request_id":"x","timestamp":1772445600,"total_ms":5,"n":{"a":["]}",{}]},"t":"\\"]"}'
+    strange = (
+        b'{"request_id":"x","timestamp":1772445600,"total_ms":5,"n":{"a":["]}",{}]},"t":"\\"]"}'
+    )
     path = tmp_path / "log.json"
     path.write_bytes(b"\xef\xbb\xbf [ " + strange + b", null, 7, [] ,\n " + strange + b"]\n")
     _, log = read(path)

@@ -75,13 +75,17 @@ def test_a_log_that_mentions_a_tool_is_read(tmp_path: Path) -> None:
 def test_a_workload_is_no_measurement(tmp_path: Path) -> None:
     """A trace of what was asked (as Azure and Mooncake publish them) has no latency."""
     path = tmp_path / "trace.csv"
-    path.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n")
+    path.write_text(
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n"
+    )
     error = refused(path)
     assert error.reason == refusals.NO_LATENCY
     assert "ContextTokens, GeneratedTokens, TIMESTAMP" in error.message
     assert "workload" in error.remedy
     path = tmp_path / "trace.jsonl"
-    path.write_text('{"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0]}\n')
+    path.write_text(
+        '{"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0]}\n'
+    )
     assert refused(path).reason == refusals.NO_LATENCY
 
 
@@ -98,11 +102,13 @@ def test_a_workload_is_no_measurement(tmp_path: Path) -> None:
 )
 def test_a_likely_total_is_proposed(name: str, mapping: str, tmp_path: Path) -> None:
     """The refusal shows the mapping that would make the log readable, and it does."""
-    path = write(tmp_path, [{"request_id": f"r{i}", name: 5.0, "queue_s": 1.0} for i in range(3)], "csv")
+    path = write(
+        tmp_path, [{"request_id": f"r{i}", name: 5.0, "queue_s": 1.0} for i in range(3)], "csv"
+    )
     error = refused(path)
     assert error.reason == refusals.NO_LATENCY
     assert f"--columns {mapping};" in error.remedy
-    wanted = Wanted(columns=parse_columns(mapping.split()[0]))
+    wanted = Wanted(columns=parse_columns(mapping.split(maxsplit=1)[0]))
     assert len(Read(open_log(path, wanted, now_ns=NOW_NS)).only) == 3
 
 
