@@ -71,6 +71,7 @@ class LogReading:
         """
         wanted.check()
         self.rows = 0
+        self._begun = False
         self._log, self._now_ns, self._report = log, now_ns, report
         self._bases = [0]
         pieces = self._pieces()
@@ -91,7 +92,11 @@ class LogReading:
         Raises:
             Refused: nearly all rows contradict themselves.
             DecodeError: a file is damaged.
+            RuntimeError: it was iterated over before.
         """
+        if self._begun:
+            raise RuntimeError(f"{self._log.name} was read already; open it again")
+        self._begun = True
         decode, units = _Decoders(self.found.rules, self._now_ns), Units()
         for piece in self._rest:
             decoded = decode(piece.block)

@@ -335,3 +335,20 @@ def test_quotes_and_newlines_in_a_table(tmp_path: Path) -> None:
         assert len(columns) == 30
         assert columns.cohorts[0][0] == ("route", 'a;"b"\nc')
     assert io.StringIO(text).readline().startswith("request_id,")
+
+
+def test_a_log_is_read_once() -> None:
+    """A second reading would find nothing, and look like an empty log: it is an error."""
+    reading = open_frame(as_frame(ROWS), now_ns=NOW_NS)
+    assert len(Read(reading).only) == 700
+    with pytest.raises(RuntimeError, match="open it again"):
+        Read(reading)
+
+
+def test_text_that_is_stored_as_bytes(expected: tuple[Found, Read]) -> None:
+    """Writers of Parquet that do not say that bytes are text mean the same."""
+    frame = as_frame(ROWS).with_columns(
+        pl.col("request_id", "status", "route", "region", "pod", "note").cast(pl.Binary)
+    )
+    log = Read(open_frame(frame.to_arrow(), now_ns=NOW_NS))
+    assert cells(log.only) == cells(expected[1].only)
