@@ -13,7 +13,8 @@ from tailbudget.sinks.clickhouse.errors import RETRYABLE, classify, error_code
 from tailbudget.sinks.clickhouse.statement import reading_statement
 
 STREAMING: Final = SESSION | {
-    "output_format_arrow_string_as_string": "1",
+    # As bytes: ClickHouse does not see to it that text is UTF-8, and Arrow relies on it.
+    "output_format_arrow_string_as_string": "0",
     "output_format_arrow_low_cardinality_as_dictionary": "0",
     # Last: it forbids any further change of settings.
     "readonly": "1",

@@ -66,7 +66,7 @@ def open_sql(
     *,
     now_ns: int,
 ) -> LogReading:
-    """Open the answer of a query that only reads; raises as `open_log` does.
+    """Open the answer of a query that only reads; raises as `open_log` does, and what follows.
 
     Raises:
         ClickHouseError: ClickHouse does not answer.

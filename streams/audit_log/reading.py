@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -70,6 +71,7 @@ class LogReading:
         """
         wanted.check()
         self.rows = 0
+        self._begun = False
         self._log, self._now_ns, self._report = log, now_ns, report
         self._bases = [0]
         pieces = self._pieces()
@@ -90,7 +92,11 @@ class LogReading:
         Raises:
             Refused: nearly all rows contradict themselves.
             DecodeError: a file is damaged.
+            RuntimeError: it was iterated over before.
         """
+        if self._begun:
+            raise RuntimeError(f"{self._log.name} was read already; open it again")
+        self._begun = True
         decode, units = _Decoders(self.found.rules, self._now_ns), Units()
         for piece in self._rest:
             decoded = decode(piece.block)
@@ -201,7 +207,7 @@ def _columns_of(wanted: Wanted) -> set[str]:
     return {*stages, *(wanted.covariates or ()), *(wanted.cohort_dims or ())}
 
 
-def _require_named(sample: Sample, named: Set[str], wanted: Wanted) -> None:
+def _require_named(sample: Sample, named: AbstractSet[str], wanted: Wanted) -> None:
     """Refuse names that no row has; settings may name columns that are not there."""
     absent = sorted(named - sample.columns.keys())
     if not absent or not sample.records:

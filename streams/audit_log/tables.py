@@ -19,6 +19,7 @@ from tailbudget.schemas.records import Rejected
 from tailbudget.streams.audit_log.blocks import FrameBlock, whole
 from tailbudget.streams.audit_log.kinds import delimiter_of
 from tailbudget.streams.audit_log.wanted import CSV, PARQUET
+from tailbudget.streams.sources.frames import text_of_bytes
 
 ROWS: Final = 1 << 17
 """Rows of a block: more take more memory and are no faster."""
@@ -82,6 +83,7 @@ def parquet_blocks(file: IO[bytes]) -> Iterator[tuple[FrameBlock, float]]:
 
 def frame_blocks(frame: pl.DataFrame, format_name: str) -> Iterator[FrameBlock]:
     """Yield the rows of a frame."""
+    frame = _readable(frame)
     for first in range(0, frame.height, ROWS):
         yield whole(format_name, frame.slice(first, ROWS), first)
 
@@ -117,7 +119,22 @@ def as_polars(frame: object) -> pl.DataFrame:
 
 
 def _polars(batch: Any) -> pl.DataFrame:
-    return cast(pl.DataFrame, pl.from_arrow(batch))
+    frame = cast(pl.DataFrame, pl.from_arrow(batch))
+    uuids = [field.name for field in batch.schema if isinstance(field.type, pa.UuidType)]
+    return _readable(frame.with_columns(_uuid(name) for name in uuids) if uuids else frame)
+
+
+def _readable(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return bytes as the text that they mostly are."""
+    raw = [series for series in frame.get_columns() if series.dtype == pl.Binary]
+    return frame.with_columns(map(text_of_bytes, raw)) if raw else frame
+
+
+def _uuid(name: str) -> pl.Expr:
+    """Return UUIDs, which Arrow has as 16 bytes, as they are written."""
+    text = pl.col(name).bin.encode("hex")
+    ends = ((0, 8), (8, 4), (12, 4), (16, 4), (20, 12))
+    return pl.concat_str([text.str.slice(*part) for part in ends], separator="-").alias(name)
 
 
 def _header(head: bytes, name: str) -> list[str]:

@@ -93,10 +93,28 @@ def _text(series: pl.Series) -> pl.Series:
             .cast(pl.String)
             .zip_with(whole.fill_null(value=False), series.cast(pl.String))
         )
+    if kind == pl.Binary:
+        return text_of_bytes(series)
     if kind.is_nested() or kind == pl.Object:
         cells = [None if cell is None else _json(cell) for cell in series.to_list()]
         return pl.Series(series.name, cells, pl.String)
     return series.cast(pl.String, strict=False)
+
+
+def text_of_bytes(series: pl.Series) -> pl.Series:
+    """Return bytes as text; a cell that is no UTF-8 becomes hexadecimal."""
+    try:
+        return series.cast(pl.String)
+    except pl.exceptions.ComputeError:
+        cells = [None if cell is None else _decoded(cell) for cell in series.to_list()]
+        return pl.Series(series.name, cells, pl.String)
+
+
+def _decoded(cell: bytes) -> str:
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        return cell.hex()
 
 
 def _json(cell: object) -> str:

@@ -91,12 +91,11 @@ def test_frames_are_decoded_as_json_is(rows: list[dict[str, Any]], size: int) ->
     frame = as_frame(rows).with_columns(pl.col("timestamp").cast(pl.String))
     lines = [as_lines([row]) for row in as_json(rows)]
     messages = [SourceMessage(line, i, NOW_NS) for i, line in enumerate(lines)]
-    expected = Read(iter([decoder("native", RULES).decode(messages)]))  # type: ignore[arg-type]
+    expected = Read([decoder("native", RULES).decode(messages)])
     one = FrameDecoder(RULES)
-    got = Read(  # type: ignore[call-overload]
-        one.decode(frame[low : low + size], np.arange(low, len(rows))[:size], arrival[:size])  # type: ignore[arg-type]
-        for low in range(0, len(rows), size)
-    )
+    cuts = [slice(low, low + size) for low in range(0, len(rows), size)]
+    row = np.arange(len(rows))
+    got = Read(one.decode(frame[cut], row[cut], arrival[cut]) for cut in cuts)
     assert everything(got) == everything(expected)
 
 
@@ -119,7 +118,7 @@ def test_renamed_columns_are_the_same_columns(rows: list[dict[str, Any]], unit: 
 
     def read(some: list[dict[str, Any]], how: Rules) -> tuple[Any, ...]:
         messages = [SourceMessage(as_lines([row]), i, NOW_NS) for i, row in enumerate(some)]
-        return everything(Read(iter([decoder("native", how).decode(messages)])))  # type: ignore[arg-type]
+        return everything(Read([decoder("native", how).decode(messages)]))
 
     found, wanted = read(theirs, rules), read(ours, RULES)
     for one in (found, wanted):
@@ -145,7 +144,7 @@ class Trickle:
 def test_elements_are_found_wherever_reads_end(
     rows: list[dict[str, Any]], size: int, comma: bytes
 ) -> None:
-    """Records of an array, of lines, and of values one after another, read in pieces of any size."""
+    """Arrays, lines, and values one after another, whatever size the pieces have."""
     lines = as_lines(rows).splitlines()
     array = b" [\n" + comma.join(lines) + b"\n]\n"
     for text in (array, b"\n".join(lines), b" ".join(lines)):

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,7 @@ import orjson
 import polars as pl
 
 from tailbudget.models.columns import concat
-from tailbudget.schemas.records import Columns, Rejected
-from tailbudget.streams.audit_log import LogReading
+from tailbudget.schemas.records import Columns, Decoded, Rejected
 
 Record = Mapping[str, Any]
 NOW_NS = 1_772_532_000 * 10**9  # 2026-03-03T10:00:00Z
@@ -107,12 +106,15 @@ WRITERS: dict[str, Callable[[Sequence[Record]], bytes]] = {
 }
 
 
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {"": bytes, "gz": gz, "zst": zst}
+
+
 def write(folder: Path, rows: Sequence[Record], kind: str, name: str = "log") -> Path:
     """Write a log, such as "csv" or "csv.gz"."""
     base, _, packing = kind.partition(".")
     data = WRITERS[base](rows)
     path = folder / f"{name}.{kind}"
-    path.write_bytes({"": bytes, "gz": gz, "zst": zst}[packing](data))
+    path.write_bytes(PACKINGS[packing](data))
     return path
 
 
@@ -125,7 +127,7 @@ class Read:
         rejected: what is no record.
     """
 
-    def __init__(self, reading: LogReading) -> None:
+    def __init__(self, reading: Iterable[Decoded]) -> None:
         parts: dict[str, list[Columns]] = {}
         self.ledger: Counter[str] = Counter()
         self.rejected: list[Rejected] = []

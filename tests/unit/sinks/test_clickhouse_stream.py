@@ -21,14 +21,15 @@ def test_answers_are_longer_than_a_query_of_a_person(clickhouse: ClickHouse) -> 
 
 
 def test_values_have_their_types(clickhouse: ClickHouse) -> None:
-    """Text is text, low cardinality too; times carry their zone; null is null."""
+    """Text is bytes, low cardinality too; times carry their zone; null is null."""
     sql = (
-        "SELECT 'é' AS text, toLowCardinality('a') AS low, toDateTime64(1772445600.5, 3, 'UTC') AS t,"
+        "SELECT 'é' AS text, toLowCardinality('a') AS low,"
+        " toDateTime64(1772445600.5, 3, 'UTC') AS t,"
         " CAST(NULL, 'Nullable(Float64)') AS nothing;"
     )
     (batch,) = stream(clickhouse.target, sql)
     at = datetime(2026, 3, 2, 10, 0, 0, 500_000, tzinfo=UTC)
-    assert batch.to_pylist() == [{"text": "é", "low": "a", "t": at, "nothing": None}]
+    assert batch.to_pylist() == [{"text": "é".encode(), "low": b"a", "t": at, "nothing": None}]
 
 
 @pytest.mark.parametrize(

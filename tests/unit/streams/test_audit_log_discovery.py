@@ -19,7 +19,7 @@ from tailbudget.streams.sources.base import Origin
 T0 = "2026-03-02T10:00:00Z"
 
 
-def log_of(count: int = 400, **columns: Any) -> pl.DataFrame:
+def log_of(count: int = 400, /, **columns: Any) -> pl.DataFrame:
     """Return requests with columns of these values, over and over."""
     base: dict[str, Any] = {
         "request_id": [f"r{i}" for i in range(count)],
@@ -41,7 +41,7 @@ def dims(frame: pl.DataFrame) -> tuple[str, ...]:
 
 
 def test_labels_and_flags_are_dimensions() -> None:
-    """Text of few values, booleans, and numbers that are 0 or 1 split cohorts; known names first."""
+    """Text of few values, booleans, and numbers that are 0 or 1 split cohorts."""
     frame = log_of(
         region=["eu", "us", "ap"],
         precision=["fp8", "bf16"],
@@ -82,7 +82,7 @@ def test_text_with_few_rows_a_value_is_no_label() -> None:
 def test_replicas_are_recognised() -> None:
     """A column named for replicas is one, though it ends in id or holds numbers."""
     for name in ("pod_name", "instance_id", "hostname", "worker"):
-        found = found_in(log_of(**{name: [1, 2, 3]}))
+        found = found_in(log_of(400, **{name: [1, 2, 3]}))
         assert found.replica == name
         assert found.rules.default.cohort_dims == (name,)
         assert f"replicas: the values of {name}" in found.assumptions
@@ -117,7 +117,7 @@ def test_dimensions_are_bounded_together() -> None:
 )
 def test_covariates_are_counts_and_sizes(name: str, is_shape: bool) -> None:  # noqa: FBT001
     """Numbers named like a size of the input are covariates; ids, rates and times are not."""
-    frame = log_of(**{name: [3, 14, 15, 92, 65]})
+    frame = log_of(400, **{name: [3, 14, 15, 92, 65]})
     assert (name in found_in(frame).rules.default.covariates) == is_shape
     as_text = frame.with_columns(pl.col(name).cast(pl.String))
     assert (name in found_in(as_text).rules.default.covariates) == is_shape
@@ -275,7 +275,7 @@ def zoned(tmp_path: Path, stamps: list[str], timezone: str | None, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "frame"])
 def test_times_without_a_zone_are_of_the_named_one(tmp_path: Path, kind: str) -> None:
-    """Summer and winter differ; the hour that occurs twice is the earlier; one that does not is none."""
+    """Summer and winter differ; an hour that occurs twice is the earlier, a skipped one is none."""
     stamps = [
         "2025-07-01T12:00:00",
         "2025-12-01T12:00:00",
@@ -311,8 +311,10 @@ def test_ids_and_times_that_no_row_has(tmp_path: Path) -> None:
         assert set(columns.ts_ns.tolist()) == {NOW_NS}
         assert not reading.found.times_known
         assert reading.found.assumptions[-2:] == (
-            "times are unknown, for there is no timestamp; if start_time is one, give --columns"
-            " timestamp=start_time",
+            (
+                "times are unknown, for there is no timestamp; if start_time is one,"
+                " give --columns timestamp=start_time"
+            ),
             "request ids: the numbers of the rows, for there is no request_id",
         )
 

@@ -67,7 +67,7 @@ def test_every_kind_of_file_gives_the_same(
     assert found.rules == expected[0].rules
     assert found.assumptions == expected[0].assumptions
     assert found.format == {"jsonl": "native", "json": "native"}.get(
-        base := kind.split(".", maxsplit=1)[0], base
+        base := kind.split(".", 1)[0], base
     )
 
 
@@ -144,7 +144,7 @@ def test_standard_input(kind: str, tmp_path: Path) -> None:
         check=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
-    name = {"jsonl": "native", "json": "native"}.get(base := kind.split(".", maxsplit=1)[0], base)
+    name = {"jsonl": "native", "json": "native"}.get(base := kind.split(".", 1)[0], base)
     assert done.stdout.decode() == f"{name} 700 standard input, row 10\n"
 
 
@@ -267,7 +267,7 @@ def test_a_missing_log_is_an_error_of_usage(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no log"):
         read(tmp_path / "none.csv")
     (tmp_path / "a.txt").write_text("x")
-    with pytest.raises(ConfigError, match="no file in .* is a log"):
+    with pytest.raises(ConfigError, match=r"no file in .* is a log"):
         read(tmp_path)
 
 
@@ -335,3 +335,20 @@ def test_quotes_and_newlines_in_a_table(tmp_path: Path) -> None:
         assert len(columns) == 30
         assert columns.cohorts[0][0] == ("route", 'a;"b"\nc')
     assert io.StringIO(text).readline().startswith("request_id,")
+
+
+def test_a_log_is_read_once() -> None:
+    """A second reading would find nothing, and look like an empty log: it is an error."""
+    reading = open_frame(as_frame(ROWS), now_ns=NOW_NS)
+    assert len(Read(reading).only) == 700
+    with pytest.raises(RuntimeError, match="open it again"):
+        Read(reading)
+
+
+def test_text_that_is_stored_as_bytes(expected: tuple[Found, Read]) -> None:
+    """Writers of Parquet that do not say that bytes are text mean the same."""
+    frame = as_frame(ROWS).with_columns(
+        pl.col("request_id", "status", "route", "region", "pod", "note").cast(pl.Binary)
+    )
+    log = Read(open_frame(frame.to_arrow(), now_ns=NOW_NS))
+    assert cells(log.only) == cells(expected[1].only)

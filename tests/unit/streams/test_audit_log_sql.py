@@ -62,3 +62,15 @@ def test_what_a_query_cannot_be(target: ClickHouseTarget) -> None:
     with pytest.raises(Refused) as error:
         open_sql(target, "SELECT 1 AS p50, 2 AS p95, 3 AS p99", now_ns=NOW_NS)
     assert error.value.reason == refusals.AGGREGATES
+
+
+def test_uuids_are_text(target: ClickHouseTarget) -> None:
+    """An id of the type UUID is what ClickHouse shows of it; other bytes are hexadecimal."""
+    known = "61f0c404-5cb3-11e7-907b-a6006ad3dba0"
+    query = (
+        f"SELECT toUUID('{known}') AS request_id, 1772445600 AS timestamp, 5.0 AS total_ms,"
+        " unhex('FF00') AS region"
+    )
+    columns = Read(open_sql(target, query, now_ns=NOW_NS)).only
+    assert list(columns.ids) == [known]
+    assert columns.cohorts == ((("region", "ff00"),),)
