@@ -40,6 +40,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "recommendation": asdict(audit.recommendation) if audit.recommendation else None,
         "refused": audit.refused,
         "baseline": asdict(audit.baseline) if audit.baseline else None,
+        "slo_proposal": asdict(audit.proposal) if audit.proposal else None,
+        "brief": asdict(audit.brief) if audit.brief else None,
         "ledger": dict(audit.ledger),
         "warnings": audit.warnings,
     }

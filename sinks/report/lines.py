@@ -6,6 +6,7 @@ from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.report.document import Document, Name, say
 from tailbudget.sinks.report.headline import headline
 from tailbudget.sinks.report.sections.baseline import baseline
+from tailbudget.sinks.report.sections.brief import brief
 from tailbudget.sinks.report.sections.causes import causes
 from tailbudget.sinks.report.sections.cohorts import cohorts
 from tailbudget.sinks.report.sections.cold_start import cold_start
@@ -15,11 +16,12 @@ from tailbudget.sinks.report.sections.provenance import provenance
 from tailbudget.sinks.report.sections.recommendation import recommendation
 from tailbudget.sinks.report.sections.records import ledger, warnings
 from tailbudget.sinks.report.sections.shape import shape
+from tailbudget.sinks.report.sections.slo_proposal import slo_proposal
 from tailbudget.sinks.report.sections.stages import stages, tail_driver
 
 
 def document(audit: Audit) -> Document:
-    """Return the ten sections, then the baseline when there is one, the ledger and warnings."""
+    """Return the ten sections, then what was asked for besides, the ledger and warnings."""
     sections = (
         provenance(audit),
         end_to_end(audit),
@@ -32,6 +34,8 @@ def document(audit: Audit) -> Document:
         optimizations(audit),
         recommendation(audit),
         baseline(audit),
+        slo_proposal(audit),
+        brief(audit),
         ledger(audit),
         warnings(audit),
     )

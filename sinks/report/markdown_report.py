@@ -41,13 +41,13 @@ def markdown(audit: Audit) -> str:
     parts = [_line(whole.headline), f"# {_line(whole.title)}"]
     for at, section in enumerate(whole.sections):
         parts.append(f"## {section_title(at, section)}")
-        parts += _section(section)
+        parts.append(section_markdown(section))
     return "\n\n".join(parts) + "\n"
 
 
-def _section(section: Section) -> Iterator[str]:
-    for block in section.blocks:
-        yield _block(block)
+def section_markdown(section: Section) -> str:
+    """Return the blocks of a section, without its title."""
+    return "\n\n".join(map(_block, section.blocks))
 
 
 def _block(block: Block) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from logs import NOW_NS, Read, cells
 
-from tailbudget.models.audit import as_report, audit
+from tailbudget.models.audit import audit
 from tailbudget.models.ranks import ranks
 from tailbudget.models.select import collapse
 from tailbudget.models.summarise import summarise
@@ -72,7 +72,7 @@ def test_the_logged_total_is_no_component() -> None:
     assert not [text for text in report.warnings if "overlap" in text]
     assert report.tail_driver is not None
     assert report.tail_driver.stage == SCHEDULE_WAIT
-    assert as_report(report)["end_to_end"][0]["basis"] == "scheduled"
+    assert report.end_to_end[0].basis == "scheduled"
 
 
 def test_epochs_of_every_unit() -> None:
