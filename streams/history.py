@@ -26,7 +26,7 @@ _MARK: Final = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class Span:
     """A span of event time.
 
     Attributes:
@@ -62,7 +62,7 @@ class History:
         self._now_ns = now_ns
         self._complete_ns = 0
 
-    def evidence(self, wanted: Range) -> Evidence:
+    def evidence(self, wanted: Span) -> Evidence:
         """Return the evidence of all panes that start in a range.
 
         Raises:
@@ -89,7 +89,7 @@ class History:
         return gathering.evidence()
 
     def _gather(
-        self, gathering: Gathering, wanted: Range, pane_ns: int, spans_s: Sequence[int]
+        self, gathering: Gathering, wanted: Span, pane_ns: int, spans_s: Sequence[int]
     ) -> None:
         """Add a range: the longest spans that fit, and what is left at its ends."""
         if wanted.start_ns >= wanted.end_ns:
@@ -103,22 +103,22 @@ class History:
         if low >= high:
             self._gather(gathering, wanted, pane_ns, spans_s[:-1])
             return
-        self._gather(gathering, Range(wanted.start_ns, low), pane_ns, spans_s[:-1])
-        for part in self._rolled(Range(low, high), pane_ns, spans_s[-1]):
+        self._gather(gathering, Span(wanted.start_ns, low), pane_ns, spans_s[:-1])
+        for part in self._rolled(Span(low, high), pane_ns, spans_s[-1]):
             gathering.add_evidence(part)
-        self._gather(gathering, Range(high, wanted.end_ns), pane_ns, spans_s[:-1])
+        self._gather(gathering, Span(high, wanted.end_ns), pane_ns, spans_s[:-1])
 
-    def _gather_panes(self, gathering: Gathering, wanted: Range, pane_ns: int) -> None:
+    def _gather_panes(self, gathering: Gathering, wanted: Span, pane_ns: int) -> None:
         starts = range(-(-wanted.start_ns // pane_ns) * pane_ns, wanted.end_ns, pane_ns)
         for _, pane in sorted(self._store.read_panes(self._service, list(starts)).items()):
             gathering.add(pane.summary)
 
-    def _rolled(self, wanted: Range, pane_ns: int, span_s: int) -> Iterator[Evidence]:
+    def _rolled(self, wanted: Span, pane_ns: int, span_s: int) -> Iterator[Evidence]:
         """Yield the evidence of each span of a range that has panes."""
         spans = Spans(self._service, span_s, wanted.start_ns, wanted.end_ns)
         panes, made = self._store.panes_by_span(spans), self._store.rollups_made(spans)
         for start_ns, span in sorted(panes.items()):
-            whole = Range(start_ns, start_ns + span_s * SECOND_NS)
+            whole = Span(start_ns, start_ns + span_s * SECOND_NS)
             fingerprint = self._fingerprint(whole, span)
             kept = self._kept(start_ns, span_s) if made.get(start_ns) == fingerprint else None
             yield kept or self._made(whole, pane_ns, span_s, fingerprint)
@@ -130,7 +130,7 @@ class History:
         except WireError:
             return None  # of another release: it is made anew
 
-    def _made(self, whole: Range, pane_ns: int, span_s: int, fingerprint: int) -> Evidence:
+    def _made(self, whole: Span, pane_ns: int, span_s: int, fingerprint: int) -> Evidence:
         gathering = self._gathering(pane_ns, whole)
         below = SPANS_S[: SPANS_S.index(span_s)]
         self._gather(gathering, whole, pane_ns, [s for s in below if s * SECOND_NS % pane_ns == 0])
@@ -147,10 +147,10 @@ class History:
             self._store.write_rollups([rollup])
         return evidence
 
-    def _gathering(self, pane_ns: int, wanted: Range) -> Gathering:
+    def _gathering(self, pane_ns: int, wanted: Span) -> Gathering:
         return Gathering(self._service, pane_ns=pane_ns, cold_windows=self._touching(wanted))
 
-    def _touching(self, wanted: Range) -> list[ColdWindow] | None:
+    def _touching(self, wanted: Span) -> list[ColdWindow] | None:
         if self._cold is None:
             return None
         return [
@@ -159,7 +159,7 @@ class History:
             if one.start_ns < wanted.end_ns and one.end_ns > wanted.start_ns
         ]
 
-    def _fingerprint(self, whole: Range, span: PanesOf) -> int:
+    def _fingerprint(self, whole: Span, span: PanesOf) -> int:
         """Return what a rollup must have been merged from to count."""
         deploys = self._touching(whole)
         text = repr(None if deploys is None else [(d.start_ns, d.end_ns) for d in deploys])

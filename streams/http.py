@@ -14,7 +14,7 @@ from tailbudget.models.evidence_wire import dump
 from tailbudget.schemas.errors import ConfigError, TailbudgetError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams.history import Range
+from tailbudget.streams.history import Span
 from tailbudget.streams.service_report import Past, past_evidence
 
 MAX_QUERY: Final = 100_000
@@ -98,7 +98,7 @@ class Http:
         """Answer with the evidence of ?service=…&start_ns=…&end_ns=…, as bytes."""
         asked = request.query
         try:
-            span = Range(int(asked["start_ns"]), int(asked["end_ns"]))
+            span = Span(int(asked["start_ns"]), int(asked["end_ns"]))
             past = Past(asked["service"], span, now_ns=time.time_ns())
         except (KeyError, ValueError):
             return _json({"error": "give service, start_ns and end_ns"}, status=400)

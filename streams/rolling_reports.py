@@ -19,7 +19,7 @@ from tailbudget.schemas.errors import UnavailableError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.audit_rows import audit_row
-from tailbudget.streams.history import Range
+from tailbudget.streams.history import Span
 from tailbudget.streams.service_report import Past, service_report
 
 log = structlog.get_logger()
@@ -77,7 +77,7 @@ class RollingReports:
         return due
 
     def _draw(self, service: str, window_s: int, end_ns: int) -> None:
-        span = Range(end_ns - window_s * SECOND_NS, end_ns)
+        span = Span(end_ns - window_s * SECOND_NS, end_ns)
         past = Past(service, span, now_ns=time.time_ns())
         audit = service_report(self._settings, self._store, past)
         if audit.provenance.n:

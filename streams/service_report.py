@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tailbudget.models.cold_start import cold_windows
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.evidence_wire import load
 from tailbudget.models.report import Options, report
+from tailbudget.models.tail import SLOW
 from tailbudget.schemas.catalogue import load_catalogue
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
+from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.ask_worker import refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
-from tailbudget.streams.history import History, Range
+from tailbudget.streams.history import History, Span
 from tailbudget.streams.rules import declared_workload
 
 
@@ -34,7 +36,7 @@ class Past:
     """
 
     service: str
-    span: Range
+    span: Span
     now_ns: int
 
 
@@ -66,6 +68,31 @@ def ask_evidence(settings: Settings, past: Past) -> Evidence:
             return _ask_worker(worker, past)
     with closing(open_existing(settings.clickhouse)) as store:
         return past_evidence(settings, store, past)
+
+
+def ask_report(
+    settings: Settings,
+    past: Past,
+    *,
+    slo: SloTarget | None = None,
+    slow_request_threshold: str | float = SLOW[0],
+) -> tuple[Audit, Evidence]:
+    """Return the report of a service's past, and the evidence that it was drawn from.
+
+    Args:
+        settings: what the service promises.
+        past: what to read back.
+        slo: a target in place of the service's.
+        slow_request_threshold: "p95", "p99" or milliseconds: where slow begins.
+
+    Raises:
+        ClickHouseError: ClickHouse, or the worker that owns it, does not answer.
+        ConfigError: there is no such database.
+    """
+    evidence = ask_evidence(settings, past)
+    chosen = options(settings, past.service)
+    asked = replace(chosen, slo=slo or chosen.slo, slow_request_threshold=slow_request_threshold)
+    return report(evidence, asked), evidence
 
 
 def _ask_worker(worker: Mapping[str, Any], past: Past) -> Evidence:

@@ -26,6 +26,7 @@ from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
 from tailbudget.streams.kafka import admin, kafka_config
 from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
 from tailbudget.streams.sources import decoder
 from tailbudget.streams.stalls import StallGuard
@@ -35,6 +36,9 @@ log = structlog.get_logger()
 
 JUDGE_S: Final = 0.05
 """Interval of judging: the least that a verdict waits for the next round."""
+
+REPORT_S: Final = 5.0
+"""Interval of looking for full reports that are due."""
 
 LEAVE_S: Final = 10.0
 """Seconds that Faust may take to leave a group; without a broker it would take for ever."""
@@ -83,6 +87,7 @@ class Worker:
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
         )
+        self._reports = RollingReports(settings, store, self._audit.event_times)
         self._notify = Notify(channels, store, self._consumer)
         self._deploys = Deploys(store, self._consumer)
         self._stalls = StallGuard(self._seek)
@@ -107,6 +112,7 @@ class Worker:
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.flush_s, self._audit.flush),
+            (REPORT_S, self._reports.draw),
         ]
         if self.settings.kafka.contiguous:
             every.append((UNSTALL_S, self._unstall))
@@ -168,7 +174,7 @@ class Worker:
             "pid": os.getpid(),
             "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
             "ingest": self._ingest.status(),
-            "audit": self._audit.status(),
+            "audit": self._audit.status() | {"reports_drawn": self._reports.drawn},
             "chat": {
                 "delivered": self._notify.delivered,
                 "undelivered": self._notify.undelivered,

@@ -178,6 +178,10 @@ class Audit:
             for partition in self._partitions.values()
         )
 
+    def event_times(self) -> dict[str, int]:
+        """Return event time of each owned service, nanoseconds."""
+        return {name: self._now_ns(service) for name, service in self._services.items()}
+
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
         return {

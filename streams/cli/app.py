@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tailbudget.streams.cli import audit, check, migrate, replay, simulate, sql, up, worker
+from tailbudget.streams.cli import audit, check, migrate, replay, report, simulate, sql, up, worker
 
 app = typer.Typer(
     name="tailbudget",
@@ -50,6 +50,7 @@ for command in (
     migrate.migrate,
     simulate.simulate,
     replay.replay,
+    report.report,
     sql.sql,
 ):
     app.command()(command)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -28,6 +29,8 @@ Config = Annotated[
 ]
 
 _DURATION: Final = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h)?$")
+_AGO: Final = re.compile(r"^(\d+(?:\.\d+)?)(s|m|h|d|w)$")
+_AGO_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0}
 _UNIT_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 
 
@@ -54,3 +57,22 @@ def duration_s(text: str | None) -> float | None:
     if seconds <= 0:
         raise ConfigError(f"{text!r} is no duration", remedy="write it as 120s, 1.5m or 2h")
     return seconds
+
+
+def instant_ns(text: str, now_ns: int) -> int:
+    """Return the time of a text such as 24h (ago) or 2026-03-02T10:00Z, nanoseconds since 1970.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    text = text.strip()
+    if match := _AGO.match(text):
+        return now_ns - round(float(match[1]) * _AGO_S[match[2]] * 1e9)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"{text!r} is no time",
+            remedy="write it as 30m, 24h or 7d (ago), or as 2026-03-02T10:00Z",
+        ) from error
+    return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e9)
