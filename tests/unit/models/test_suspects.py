@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ def log(
     cold_windows: tuple[ColdWindow, ...] | None = None,
 ) -> Evidence:
     """Return the evidence of requests at given seconds."""
-    columns = {"timestamp": (T0_NS + np.asarray(at_s) * S).astype(np.int64), "total_ms": total_ms}
+    stamps = (T0_NS + np.asarray(at_s) * S).astype(np.int64)
+    columns: dict[str, Any] = {"timestamp": stamps, "total_ms": total_ms}
     if replica is not None:
         columns["replica"] = replica
     return gathered(columns, cohort_dims=("replica",), cold_windows=cold_windows)
