@@ -34,7 +34,7 @@ def cold_windows(
     window_ns = round(window_min * _NS_PER_MIN)
     found: list[ColdWindow] = []
     open_at: dict[tuple[str, str, str], int] = {}
-    for event in sorted(_own(deploys, service, env), key=lambda row: (row.at_ns, row.last_ns)):
+    for event in sorted(_own(deploys, service, env), key=_in_order):
         key = (event.env, event.version, event.kind)
         end_ns = max(event.at_ns, event.last_ns) + window_ns
         at = open_at.get(key)
@@ -47,6 +47,10 @@ def cold_windows(
             open_at[key] = len(found)
             found.append(ColdWindow(event.at_ns, end_ns, event.version, event.kind))
     return tuple(found)
+
+
+def _in_order(row: DeployRow) -> tuple[int, int, str, str, str]:
+    return row.at_ns, row.last_ns, row.env, row.version, row.kind
 
 
 def _own(deploys: Iterable[DeployRow], service: str, env: str | None) -> list[DeployRow]:
