@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tailbudget.models.sampled import in_band, sampled
 from tailbudget.models.sketch import RELATIVE_ERROR
 from tailbudget.models.tail import Band, band_shares
+from tailbudget.schemas.records import LOGGED
 from tailbudget.schemas.summary import FIXED_STAGES, TOTAL, Summary
 
 Floats = NDArray[np.float64]
@@ -26,8 +27,6 @@ NEARLY_EVERY: Final = 0.95
 SAME: Final = 2 * RELATIVE_ERROR
 """Times that differ by a smaller share are the same: a sketch bucket is that wide."""
 
-LOGGED: Final = "logged"
-"""The total as a log has it, where the wait since the schedule is added: no component."""
 
 _NS_PER_MS: Final = 1e6
 

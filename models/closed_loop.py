@@ -20,11 +20,12 @@ from tailbudget.models.evidence import Evidence
 from tailbudget.models.sample import NO_LIMIT
 from tailbudget.models.sampled import sampled
 from tailbudget.models.slots import slots_of
+from tailbudget.schemas.records import SCHEDULE_WAIT
 from tailbudget.schemas.summary import TOTAL
 
 Floats = NDArray[np.float64]
 
-SCHEDULE_WAIT: Final = "schedule_wait"
+
 """The stage from the scheduled start of a request to its admission."""
 
 _SLOTS: Final = 8

@@ -24,7 +24,6 @@ FINAL: Final = (Outcome.OK, Outcome.CANCELLED)
 """Outcomes after which nobody tries again: it worked, or its user has gone."""
 
 _NS_PER_MS: Final = 1e6
-_WAIT: Final = "schedule_wait"  # lies before the start of an attempt, and in its total
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,9 +135,9 @@ class _Joined:
         self._total_ms[i] = max(total, 0.0)
         for stage, values in zip(self._columns.stages, self._columns.stage_ms, strict=True):
             self._stage_ms[stage][i] = _sum(values[rows])
-        if _WAIT in self._stage_ms:
-            self._stage_ms[_WAIT][i] = self._columns.stage_ms[
-                self._columns.stages.index(_WAIT), rows[0]
+        if SCHEDULE_WAIT in self._stage_ms:
+            self._stage_ms[SCHEDULE_WAIT][i] = self._columns.stage_ms[
+                self._columns.stages.index(SCHEDULE_WAIT), rows[0]
             ]
         self._stage_ms[RETRY_WAIT][i] = _sum(
             np.append(np.maximum(gaps, 0), self._stage_ms[RETRY_WAIT][i])
@@ -169,7 +168,7 @@ def _sum(values: Floats) -> float:
 
 def _waits_ms(columns: Columns) -> Floats:
     """Return [n] how long before its start each attempt was due; 0 where none says."""
-    if _WAIT not in columns.stages:
+    if SCHEDULE_WAIT not in columns.stages:
         return np.zeros(len(columns))
-    waits: Floats = np.nan_to_num(columns.stage_ms[columns.stages.index(_WAIT)])
+    waits: Floats = np.nan_to_num(columns.stage_ms[columns.stages.index(SCHEDULE_WAIT)])
     return waits

@@ -10,10 +10,8 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
+from tailbudget.schemas.records import LOGGED
 from tailbudget.schemas.summary import FAILED, TOTAL, UNATTRIBUTED
-
-LOGGED: Final = "logged"
-"""The total as it was logged, beside one from the schedule: no part of the request."""
 
 NO_COMPONENT: Final = (TOTAL, FAILED, UNATTRIBUTED, LOGGED)
 

@@ -70,10 +70,26 @@ class Service:
         total: Floats = np.sum(list(self.stages.values()), axis=0)
         return total
 
-    def logged(self, total: Floats, cold_windows: tuple[ColdWindow, ...] | None = None) -> Evidence:
-        """Return the same with a total that is not the sum of the stages."""
+    def logged(
+        self,
+        total: Floats,
+        cold_windows: tuple[ColdWindow, ...] | None = None,
+        wait_ms: Floats | None = None,
+    ) -> Evidence:
+        """Return the same with a total that is not the sum of the stages.
+
+        Args:
+            total: [n] milliseconds.
+            cold_windows: spans after deploys.
+            wait_ms: [n] how long before its start each request was due.
+        """
+        start_ns = (T0_NS + self.at_s * 1e9).astype(np.int64)
+        due = (
+            {} if wait_ms is None else {"scheduled_ts": start_ns - (wait_ms * 1e6).astype(np.int64)}
+        )
         columns: Mapping[str, Any] = {
-            "timestamp": (T0_NS + self.at_s * 1e9).astype(np.int64),
+            "timestamp": start_ns,
+            **due,
             "total_ms": total,
             **{f"{name}_ms": ms for name, ms in self.stages.items()},
             **self.covariates,

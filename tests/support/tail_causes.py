@@ -63,12 +63,8 @@ def queueing(service: Service) -> Evidence:
 
 def waiting_for_admission(service: Service) -> Evidence:
     """Requests wait before they are admitted; the logged total does not say so."""
-    logged = service.total()
-    wait = np.where(service.some(0.1), service.rng.exponential(200.0, service.n), 0.2)
-    service.stages["schedule_wait"] = wait
-    total = logged + wait
-    service.stages["logged"] = logged
-    return service.logged(total)
+    wait_ms = np.where(service.some(0.1), service.rng.exponential(200.0, service.n), 0.2)
+    return service.logged(service.total(), wait_ms=wait_ms)
 
 
 def noisy_neighbour(service: Service) -> Evidence:
