@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.columns import pick
-from tailbudget.schemas.records import ATTEMPTS, RETRY_WAIT, Columns, Outcome
+from tailbudget.schemas.records import ATTEMPTS, RETRY_WAIT, SCHEDULE_WAIT, Columns, Outcome
 
 Floats = NDArray[np.float64]
 At = NDArray[np.intp]
