@@ -23,6 +23,8 @@ from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.yaml_file import Key
 from tailbudget.streams import dedup, holes, protocol, service_audit, topics, up, worker
 from tailbudget.streams.agents import ingest, notify
+from tailbudget.streams.audit_log import discovery
+from tailbudget.streams.audit_log import sample as first_rows
 from tailbudget.streams.cli.app import app
 from tailbudget.streams.sources import lines
 
@@ -216,6 +218,10 @@ NUMBERS = (
     ("windows-and-alerts.md", f"about {1 / worker.JUDGE_S:g} times a second"),
     ("windows-and-alerts.md", f"up to {notify.LONGEST_WAIT_S:g} s"),
     ("windows-and-alerts.md", f"after {notify.GIVE_UP_S / 60:g} minutes"),
+    ("audit-input.md", f"the first {first_rows.ROWS:,} rows"),
+    ("audit-input.md", f"at most {first_rows.MANY} values"),
+    ("audit-input.md", f"at least {discovery.ROWS_PER_VALUE} rows for each"),
+    ("audit-input.md", f"combinations are at most {discovery.MAX_COHORTS:,}"),
     ("deployment.md", f"messages of {topics.MAX_MESSAGE_BYTES >> 20} MiB"),
     ("deployment.md", f"at most {worker.STOP_S:g} s"),
 )
