@@ -65,7 +65,7 @@ class FilePart:
         return element_blocks(stream, records or NATIVE, self.name)
 
     def _parquet(self, file: Opened) -> Iterator[Block]:
-        direct = self.path != STDIN and not file.compressed
+        direct = self.path.is_file() and not file.compressed  # no pipe of the shell
         with self.path.open("rb") if direct else file.seekable() as source:
             for block, self._share in parquet_blocks(source):
                 yield block

@@ -13,10 +13,17 @@ from tailbudget.streams.audit_log.blocks import LineBlock
 from tailbudget.streams.log_lines import MAX_LINE_BYTES
 
 _CHUNK: Final = 1 << 22
-_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\],]', re.DOTALL)
+_TEXT: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
+_TOKEN: Final = re.compile(
+    rb'\{[^{}\[\]"]*+(?:' + _TEXT + rb'"[^{}\[\]"]*+)*+\}|' + _TEXT + rb'(?:"|\\?\Z)|[{}\[\],]',
+    re.DOTALL,
+)
+"""A flat object whole, which most records are; else a text, a bracket or a comma."""
+
 _OPEN: Final = frozenset({0x7B, 0x5B})
 _CLOSE: Final = frozenset({0x7D, 0x5D})
 _COMMA: Final = 0x2C
+_QUOTE: Final = 0x22
 
 
 def line_blocks(stream: IO[bytes], format_name: str) -> Iterator[LineBlock]:
@@ -101,9 +108,12 @@ class _Splitter:
         found: list[bytes] = []
         start = depth = 0
         for token in _TOKEN.finditer(self._text):
-            letter = self._text[token.start()]
-            depth += (letter in _OPEN) - (letter in _CLOSE)
-            if not self._ends_element(letter, depth):
+            if self._text[token.start()] == _QUOTE:
+                continue
+            last = self._text[token.end() - 1]
+            flat = token.end() - token.start() > 1
+            depth += 0 if flat else (last in _OPEN) - (last in _CLOSE)
+            if not self._ends_element(last, depth):
                 continue
             end = token.start() if self._base else token.end()
             found.append(_one_line(self._text[start:end]))
@@ -113,10 +123,10 @@ class _Splitter:
         self._text = self._text[start:]
         return found
 
-    def _ends_element(self, letter: int, depth: int) -> bool:
+    def _ends_element(self, last: int, depth: int) -> bool:
         if self._base:
-            return depth < 0 or (letter == _COMMA and depth == 0)
-        return letter in _CLOSE and depth <= 0
+            return depth < 0 or (last == _COMMA and depth == 0)
+        return last in _CLOSE and depth <= 0
 
     def finish(self) -> list[bytes]:
         """Return what is left over at the end."""

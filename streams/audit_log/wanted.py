@@ -69,8 +69,8 @@ class Found:
     """What a log turned out to be; reports show it.
 
     Attributes:
-        format: "native", "aiperf", "llmperf", "csv", "parquet", "frame" or "sql"; several are
-            joined by "+".
+        format: of the first rows: "native", "aiperf", "llmperf", "csv", "parquet", "frame" or
+            "sql"; several are joined by "+".
         rules: how all rows are read.
         assumptions: one sentence for each thing that nobody named.
         times_known: False where no row says when it happened; then all bear the time of reading.

@@ -150,6 +150,9 @@ def test_elements_are_found_wherever_reads_end(
     for text in (array, b"\n".join(lines), b" ".join(lines)):
         blocks = element_blocks(Trickle(text, size), "native", "log")  # type: ignore[arg-type]
         assert [value for block in blocks for value in block.values] == lines
+    texts = [b'"a,"', b'"b}"', b"[1, [2]]", b'{"a": {"b": "},"}}']
+    blocks = element_blocks(Trickle(b"[" + b",".join(texts) + b"]", size), "native", "log")  # type: ignore[arg-type]
+    assert [value for block in blocks for value in block.values] == texts
     blocks = line_blocks(Trickle(b"\n".join(lines), size), "native")  # type: ignore[arg-type]
     got = [(int(row), v) for b in blocks for row, v in zip(b.row, b.values, strict=True)]
     assert got == list(enumerate(lines))

@@ -33,6 +33,8 @@ from tailbudget.streams import (
     worker,
 )
 from tailbudget.streams.agents import ingest, notify
+from tailbudget.streams.audit_log import discovery
+from tailbudget.streams.audit_log import sample as first_rows
 from tailbudget.streams.cli.app import app
 from tailbudget.streams.instrument import producer, shipper
 from tailbudget.streams.sources import lines
@@ -249,6 +251,10 @@ NUMBERS = (
         "instrument.md",
         f"a message waits {producer.KAFKA_DEFAULTS['message.timeout.ms'] // 1000} s for the broker",
     ),
+    ("audit-input.md", f"the first {first_rows.ROWS:,} rows"),
+    ("audit-input.md", f"at most {first_rows.MANY} values"),
+    ("audit-input.md", f"at least {discovery.ROWS_PER_VALUE} rows for each"),
+    ("audit-input.md", f"combinations are at most {discovery.MAX_COHORTS:,}"),
     ("deployment.md", f"messages of {topics.MAX_MESSAGE_BYTES >> 20} MiB"),
     ("deployment.md", f"at most {worker.STOP_S:g} s"),
 )

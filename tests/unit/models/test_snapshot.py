@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailbudget.models.ranks import ranks
-from tailbudget.models.snapshot import snapshot, verdict
+from tailbudget.models.snapshot import leading, snapshot, verdict
 from tailbudget.models.window import Window
 from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.summary import Summary
@@ -195,3 +195,27 @@ def test_ranks_want_one_group(summary_of: Build) -> None:
     """A summary of two panes has no single order of requests and is refused."""
     with pytest.raises(ValueError, match="one group, not of 2"):
         ranks(summary_of([1.0, 2.0], ts_ns=[0, 10_000_000_000]))
+
+
+def test_scheduled_requests_are_judged_from_their_schedule(summary_of: Build) -> None:
+    """The verdict counts the wait; what was logged is the second basis, of those that logged it."""
+    slo = SloTarget(p50_ms=200)
+    logged = [100.0] * 60 + [math.nan] * 20
+    total_ms = [900.0] * 60 + [100.0] * 20
+    build = summary_of(total_ms, stages={"logged": logged}, thresholds_ms=slo.thresholds_ms())
+    got = Rows(snapshot(build, slo))
+    assert {basis for _, basis in got.rows} == {"scheduled", "success"}
+    assert got("p50", "scheduled").over == 60
+    assert got("p50", "scheduled").status is Verdict.BREACH
+    assert got("p50", "success").measured_ms == 100.0
+    assert got("p50", "success").n == 60
+    assert got.verdict is Verdict.BREACH
+    assert leading(got.rows.values())["p50"].basis == "scheduled"
+
+
+def test_failures_of_scheduled_requests_count(summary_of: Build) -> None:
+    """A timeout is slower than every schedule."""
+    built = summary_of([900.0] * 90, stages={"logged": [100.0] * 90}, failed=[30_000.0] * 10)
+    got = Rows(snapshot(built, None))
+    assert got("p95", "scheduled").note.startswith("over 30,000 ms (timeout)")
+    assert got("p95", "success").measured_ms == 100.0

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tailbudget.schemas.records import Columns, Decoded
 from tailbudget.streams.sources import (
+    FORMATS,
     Decoder,
     Rules,
     ServiceRules,
@@ -203,7 +204,7 @@ def test_nothing_is_lost(messages: list[SourceMessage]) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.binary(max_size=200), max_size=10), st.sampled_from(["native", "aiperf"]))
+@given(st.lists(st.binary(max_size=200), max_size=10), st.sampled_from(sorted(FORMATS)))
 def test_bytes_never_raise(values: list[bytes], name: str) -> None:
     """No content makes a decoder raise."""
     messages = [SourceMessage(value, i, ARRIVAL_NS) for i, value in enumerate(values)]
