@@ -183,6 +183,15 @@ def test_both_horizons_survive_a_long_catalogue() -> None:
     assert [fix.key for fix in fixes[:2]] == ["quick_0", "quick_1"]
 
 
+def test_a_ranking_of_one_horizon_keeps_its_length() -> None:
+    """Where the catalogue has no mitigation, none is made up and no fix is lost for it."""
+    long = CATALOGUE.fixes["bulkhead"]
+    catalogue = Catalogue(fixes={f"long_{i}": long for i in range(MOST + 4)})
+    evidence = service()
+    fixes = optimizations(evidence, found_of(evidence), [FETCH], catalogue)
+    assert len(fixes) == MOST
+
+
 def test_a_cache_needs_a_measured_hit_ratio() -> None:
     """The cause alone recommends no cache; with hits measured it does, with an estimate."""
     rng = np.random.default_rng(24)
