@@ -55,12 +55,8 @@ def _problem(audit: Audit, context: Context) -> str:
         text += f", driven by {audit.tail_driver.stage}"
     cause = audit.causes[0] if audit.causes else None
     if cause is not None and cause.cause is not CauseName.UNKNOWN:
-        through = (
-            f" ({cause.covariate or _cut(cause.cohort, 6)})"
-            if cause.covariate or cause.cohort
-            else ""
-        )
-        text += f", because of {cause.cause}{through}"
+        through = cause.covariate or _cut(cause.cohort, 6)
+        text += f", because of {cause.cause}{f' ({through})' if through else ''}"
     held = f"; constraints: {_cut(', '.join(context.constraints))}" if context.constraints else ""
     return f"{text}{held}."
 
@@ -101,8 +97,9 @@ def _ranked(audit: Audit) -> tuple[RankedRow, ...]:
 def _chosen(fixes: tuple[Optimization, ...]) -> tuple[Optimization, ...]:
     """Return the first few, the first mitigation among them."""
     kept = list(fixes[:ROWS])
-    if all(fix.horizon != "short" for fix in kept):
-        kept[ROWS - 1 :] = [fix for fix in fixes[ROWS:] if fix.horizon == "short"][:1]
+    lacking = all(fix.horizon != "short" for fix in kept)
+    if lacking and (later := [fix for fix in fixes[ROWS:] if fix.horizon == "short"]):
+        kept[-1] = later[0]
     return tuple(kept)
 
 

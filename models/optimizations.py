@@ -75,6 +75,7 @@ def _shortened(ranked: Sequence[Optimization]) -> tuple[Optimization, ...]:
     """Keep the first few; of a horizon that would be missing, its first in place of the last."""
     kept = list(ranked[:MOST])
     for horizon in ("short", "long"):
-        if all(fix.horizon != horizon for fix in kept):
-            kept[MOST - 1 :] = [fix for fix in ranked[MOST:] if fix.horizon == horizon][:1]
+        lacking = all(fix.horizon != horizon for fix in kept)
+        if lacking and (later := [fix for fix in ranked[MOST:] if fix.horizon == horizon]):
+            kept[-1] = later[0]
     return tuple(kept)

@@ -115,14 +115,15 @@ def _choose(facts: _Facts, supported: Sequence[SupportedSlo]) -> _Choice:
 
 
 def _not_missed(facts: _Facts) -> _Choice:
-    verdict = facts.found.verdict
-    judged = [row for row in leading(facts.found.end_to_end).values() if row.slo_ms]
-    if verdict in (Verdict.INSUFFICIENT, Verdict.NO_DATA):
-        notes = "; ".join(f"{row.percentile}: {row.note}" for row in judged if row.note)
-        return _Choice("measure_first", f"Too few requests to judge ({notes}).")
+    promised = [row for row in leading(facts.found.end_to_end).values() if row.slo_ms]
+    judged = [row for row in promised if row.status in (Verdict.OK, Verdict.AT_RISK)]
+    unsure = "; ".join(f"{row.percentile}: {row.note}" for row in promised if row not in judged)
+    if not judged:
+        return _Choice("measure_first", f"Too few requests to judge ({unsure}).")
     rows = ", ".join(f"{r.percentile} {_ms(r.measured_ms)} of {_ms(r.slo_ms)}" for r in judged)
-    tight = " Little of a target is left." if verdict is Verdict.AT_RISK else ""
-    return _Choice("keep", f"Every target that can be judged is met: {rows}.{tight}")
+    tight = " Little of a target is left." if facts.found.verdict is Verdict.AT_RISK else ""
+    rest = f" Not judged: {unsure}." if unsure else ""
+    return _Choice("keep", f"Every target that can be judged is met: {rows}.{tight}{rest}")
 
 
 def _failures(facts: _Facts, missed: Percentile) -> _Choice | None:

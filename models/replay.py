@@ -27,7 +27,7 @@ class Layout:
 
     Attributes:
         serial: stages that follow one another.
-        parallel: stages that run beside others.
+        parallel: stages that run beside others; taken as one group, which never says too much.
         containers: stages that hold others.
     """
 

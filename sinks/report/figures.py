@@ -13,7 +13,7 @@ from tailbudget.schemas.sections import Interval
 
 NOT_MEASURED: Final = "not measured"
 NO_TARGET: Final = "no target"
-_SMALLEST: Final = 12  # decimals at most
+_SMALLEST: Final = 6  # decimals at most: less is rounding error of the sums
 
 
 def number(value: float) -> str:

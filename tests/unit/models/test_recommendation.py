@@ -58,6 +58,15 @@ def test_a_tail_with_a_cause_is_fixed() -> None:
     assert got.mitigation in {fix.fix for fix in fixes if fix.horizon == "short"}
 
 
+def test_what_cannot_be_judged_is_said_beside_what_is_met() -> None:
+    """Of 500 requests p50 is judged, and p99 is named as not."""
+    evidence = service(500)
+    got = recommended(evidence, found_of(evidence, SloTarget(p50_ms=500, p99_ms=5_000)), FETCH)
+    assert got.choice == "keep"
+    assert "p50" in got.reason.partition("Not judged:")[0]
+    assert "p99: insufficient (n=500" in got.reason.partition("Not judged:")[2]
+
+
 @pytest.mark.parametrize(
     ("causes", "why"),
     [
@@ -172,6 +181,15 @@ def test_both_horizons_survive_a_long_catalogue() -> None:
     assert len(fixes) == MOST
     assert fixes[-1].key == "bulkhead"
     assert [fix.key for fix in fixes[:2]] == ["quick_0", "quick_1"]
+
+
+def test_a_ranking_of_one_horizon_keeps_its_length() -> None:
+    """Where the catalogue has no mitigation, none is made up and no fix is lost for it."""
+    long = CATALOGUE.fixes["bulkhead"]
+    catalogue = Catalogue(fixes={f"long_{i}": long for i in range(MOST + 4)})
+    evidence = service()
+    fixes = optimizations(evidence, found_of(evidence), [FETCH], catalogue)
+    assert len(fixes) == MOST
 
 
 def test_a_cache_needs_a_measured_hit_ratio() -> None:
