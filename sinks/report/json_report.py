@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from enum import Enum
 from typing import Any, Final
 
@@ -67,15 +67,14 @@ def _named(row: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of JSON's own types."""
-    if is_dataclass(value):
-        value = _named(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, Enum):
-        return str(value)
+    """Return a value of JSON's own types; the most frequent kinds are asked for first."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-    return value
+    if isinstance(value, Enum):
+        return str(value)
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    named = value if isinstance(value, Mapping) else _named(value)
+    return {key: _plain(part) for key, part in named.items()}

@@ -63,8 +63,8 @@ SENTENCES = [
         "NO DATA: chat has no judged percentile (0 requests).",
     ),
     (
-        replace(judged(OK, row("p99", 150, 200, OK)), refused="one caller only."),
-        "OK: chat P99 is 150 ms, 50 ms under its 200 ms SLO; no fix is recommended: one caller only.",
+        replace(judged(OK, row("p99", 150, 200, OK)), refused="one caller."),
+        "OK: chat P99 is 150 ms, 50 ms under its 200 ms SLO; no fix is recommended: one caller.",
     ),
 ]
 
