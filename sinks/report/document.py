@@ -23,7 +23,6 @@ class Tone(StrEnum):
     GOOD = "good"
     WARN = "warn"
     BAD = "bad"
-    MUTED = "muted"
     STRONG = "strong"
 
 

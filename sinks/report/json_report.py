@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from enum import Enum
 from typing import Any, Final
 
@@ -25,23 +25,27 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "schema": AUDIT_SCHEMA,
         "verdict": audit.verdict,
         "headline": plain(headline(audit)),
-        "provenance": asdict(audit.provenance),
-        "end_to_end": [asdict(row) for row in audit.end_to_end],
-        "stages": [asdict(row) for row in audit.stages],
-        "tail_driver": asdict(audit.tail_driver) if audit.tail_driver else None,
-        "shape": [asdict(row) for row in audit.shape],
-        "shape_bands": [asdict(row) for row in audit.shape_bands],
-        "collinear": [asdict(pair) for pair in audit.collinear],
-        "per_unit": [asdict(row) for row in audit.per_unit],
-        "cohorts": [asdict(row) for row in audit.cohorts],
+        "provenance": audit.provenance,
+        "end_to_end": audit.end_to_end,
+        "stages": audit.stages,
+        "tail_driver": audit.tail_driver,
+        "shape": audit.shape,
+        "shape_bands": audit.shape_bands,
+        "collinear": audit.collinear,
+        "per_unit": audit.per_unit,
+        "cohorts": audit.cohorts,
         "cold_start": _cold_start(audit.cold_start) if audit.cold_start else None,
-        "causes": [asdict(cause) for cause in audit.causes],
-        "optimizations": [asdict(fix) for fix in audit.optimizations],
-        "recommendation": asdict(audit.recommendation) if audit.recommendation else None,
+        "causes": audit.causes,
+        "optimizations": audit.optimizations,
+        "recommendation": audit.recommendation,
         "refused": audit.refused,
+<<<<<<< HEAD
         "baseline": asdict(audit.baseline) if audit.baseline else None,
         "slo_proposal": asdict(audit.proposal) if audit.proposal else None,
         "brief": asdict(audit.brief) if audit.brief else None,
+=======
+        "baseline": audit.baseline,
+>>>>>>> formats
         "ledger": dict(audit.ledger),
         "warnings": audit.warnings,
     }
@@ -60,17 +64,23 @@ def _cold_start(found: ColdStart) -> dict[str, Any]:
         }
         for window in found.deploys
     ]
-    return asdict(found) | {"deploys": deploys}
+    return _named(found) | {"deploys": deploys}
+
+
+def _named(row: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name."""
+    return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of JSON's own types."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, Enum):
-        return str(value)
+    """Return a value of JSON's own types; the most frequent kinds are asked for first."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-    return value
+    if isinstance(value, Enum):
+        return str(value)
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    named = value if isinstance(value, Mapping) else _named(value)
+    return {key: _plain(part) for key, part in named.items()}

@@ -30,7 +30,6 @@ _TONES: Final = {
     Tone.GOOD: "bold green",
     Tone.WARN: "bold yellow",
     Tone.BAD: "bold red",
-    Tone.MUTED: "dim",
     Tone.STRONG: "bold",
 }
 _INDENT: Final = (0, 0, 0, 2)
