@@ -39,13 +39,9 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "optimizations": audit.optimizations,
         "recommendation": audit.recommendation,
         "refused": audit.refused,
-<<<<<<< HEAD
-        "baseline": asdict(audit.baseline) if audit.baseline else None,
-        "slo_proposal": asdict(audit.proposal) if audit.proposal else None,
-        "brief": asdict(audit.brief) if audit.brief else None,
-=======
         "baseline": audit.baseline,
->>>>>>> formats
+        "slo_proposal": audit.proposal,
+        "brief": audit.brief,
         "ledger": dict(audit.ledger),
         "warnings": audit.warnings,
     }
