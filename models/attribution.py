@@ -108,7 +108,7 @@ def _credible(rows: Breakdown, sums: tuple[Container, ...]) -> list[Container]:
     """
     sure = [one for one in sums if differ(rows, one.stage)]
     doubtful = [one for one in sums if one not in sure]
-    if len(doubtful) > _MOST_DOUBTFUL:
+    if not doubtful or len(doubtful) > _MOST_DOUBTFUL:
         return list(sums)
     best, most = list(sums), 0.0
     for count in range(len(doubtful) + 1):

@@ -29,11 +29,12 @@ def tail_only(total: Summary, stage: str, parts: Shares) -> bool | None:
     Returns:
         None below the 1,000 requests that a p99 takes, and for a container.
     """
-    order, gap_ms = ranks(total, stage), parts.gap_ms(stage)
+    n, gap_ms = int(total.n[0, total.stages.index(stage)]), parts.gap_ms(stage)
+    if n < requests_needed(QUANTILES["p99"]) or gap_ms is None:
+        return None
+    order = ranks(total, stage)
     low, high = order.quantile_ms(_LOW), order.quantile_ms(_HIGH)
     p99 = order.quantile_ms(QUANTILES["p99"])
-    if order.n < requests_needed(QUANTILES["p99"]) or gap_ms is None:
-        return None
     if low is None or high is None or p99 is None:
         return None
     body = max(high - low, 2 * RELATIVE_ERROR * high)  # no narrower than the sketch can tell
