@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailbudget.models.ranks import ranks
-from tailbudget.models.snapshot import leading, snapshot, verdict
+from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.window import Window
 from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.summary import Summary
-from tailbudget.schemas.verdicts import Percentile, Verdict
+from tailbudget.schemas.verdicts import Percentile, Verdict, leading
 
 Build = Callable[..., Summary]
 
