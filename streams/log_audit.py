@@ -86,6 +86,11 @@ def gather(
                 ledger = found[service].ledger if service in found else nobody
                 ledger[reason] += count
     name = _chosen(plan.service, found)
+    if name == NO_SERVICE and plan.deploys:
+        raise ConfigError(
+            "the log names no service, so its deploys cannot be told from those of others",
+            remedy="name it with --service",
+        )
     chosen = found.get(name) or _Service(name, plan)
     chosen.ledger.update(nobody)
     return chosen.evidence()
