@@ -8,4 +8,6 @@ Follow one record in this order:
 4. `streams.protocol` says what such a message carries, and when it counts;
 5. `streams.agents.audit` merges them per service, judges, and writes to ClickHouse;
 6. `streams.agents.notify` tells the chat channel.
+
+A log that is audited offline comes in by `streams.audit_log`, through the decoders of step 1.
 """
