@@ -17,6 +17,7 @@ from tailbudget.models.ranks import ranks
 from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.tail import SLOW, slow_band, slow_fast
 from tailbudget.schemas.records import LOGGED
+from tailbudget.schemas.sections import StageRow
 from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.summary import FAILED, TOTAL, Summary
 from tailbudget.schemas.verdicts import (
@@ -24,7 +25,6 @@ from tailbudget.schemas.verdicts import (
     Audit,
     Percentile,
     Provenance,
-    StageRow,
     TailTable,
 )
 
@@ -76,7 +76,8 @@ def as_report(audit: Audit) -> dict[str, Any]:
     return {
         "schema": AUDIT_SCHEMA,
         "verdict": str(audit.verdict),
-        "provenance": asdict(audit.provenance),
+        "provenance": asdict(audit.provenance)
+        | {"assumptions": list(audit.provenance.assumptions)},
         "end_to_end": [_percentile(row) for row in audit.end_to_end],
         "stages": [asdict(row) for row in audit.stages],
         "tail_driver": asdict(audit.tail_driver) if audit.tail_driver else None,

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tailbudget.models.ranks import requests_needed
 from tailbudget.models.sketch import nearest_rank, representative
 from tailbudget.schemas.cohorts import ALL, OTHER, Cohort, cohort_text
+from tailbudget.schemas.sections import CohortRow
 from tailbudget.schemas.slo import QUANTILES
-from tailbudget.schemas.verdicts import CohortRow
 
 WHOLE: Final = "cohort"
 """The dimension of a row that stands for a whole cohort of several dimensions."""

@@ -54,6 +54,20 @@ def slow_fast(summary: Summary, slow: Band = SLOW, fast: Band = FAST) -> TailTab
     return TailTable(slow_n, fast_n, _row(TOTAL, (low, high), high - low), rows, _driver(rows))
 
 
+def band_limits_ms(summary: Summary, band: Band) -> tuple[float, float]:
+    """Return the first and the last latency of a band; (inf, -inf) when it is empty.
+
+    Raises:
+        ValueError: the summary has not exactly one group, or the band names no percentile.
+    """
+    order = ranks(summary)
+    first, last = _rank_span(order, band)
+    low, high = order.value_ms(first), order.value_ms(last)
+    if low is None or high is None or first > last:
+        return np.inf, -np.inf
+    return low, high
+
+
 def _rank_span(order: Ranks, band: Band) -> tuple[int, int]:
     """Return the first and the last rank of a band; the first is larger when it is empty."""
     lower, upper = band

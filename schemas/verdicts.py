@@ -7,6 +7,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from tailbudget.schemas.comparison import Comparison
+from tailbudget.schemas.plots import Plots
+from tailbudget.schemas.proposals import Cause, Optimization, Recommendation
+from tailbudget.schemas.sections import (
+    CohortRow,
+    ColdStart,
+    Collinear,
+    PerUnit,
+    ShapeBand,
+    ShapeRow,
+    StageRow,
+)
 from tailbudget.schemas.slo import SloTarget
 
 AUDIT_SCHEMA: Final = "tailbudget.audit/1"
@@ -117,77 +129,6 @@ class TailTable:
 
 
 @dataclass(frozen=True, slots=True)
-class StageRow:
-    """One stage of the successful requests.
-
-    Attributes:
-        stage: the stage, or "unattributed".
-        n: requests that carry it.
-        p50_ms: nearest-rank percentile over those.
-        p95_ms: likewise.
-        p99_ms: likewise.
-        mean_fast_ms: see `TailRow`; None when a band is empty, as for the rest.
-        mean_slow_ms: see `TailRow`.
-        delta_ms: see `TailRow`.
-        tail_share_pct: see `TailRow`.
-    """
-
-    stage: str
-    n: int
-    p50_ms: float | None
-    p95_ms: float | None
-    p99_ms: float | None
-    mean_fast_ms: float | None
-    mean_slow_ms: float | None
-    delta_ms: float | None
-    tail_share_pct: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class CohortRow:
-    """One value of a cohort dimension, or one whole cohort.
-
-    Attributes:
-        dimension: the dimension's name; "cohort" for a whole cohort of several dimensions.
-        value: its value; the canonical text of a whole cohort.
-        n: requests, failures included.
-        p99_ms: of the successful ones; None below 1,000 of them.
-        delta_ms: `p99_ms` less that of all requests.
-        slow_share_pct: share of the requests slower than the p95 of all that are of this cohort.
-        traffic_share_pct: share of all requests that are of this cohort.
-    """
-
-    dimension: str
-    value: str
-    n: int
-    p99_ms: float | None
-    delta_ms: float | None
-    slow_share_pct: float | None
-    traffic_share_pct: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeRow:
-    """A linear fit of one stage on one input-shape dimension.
-
-    Attributes:
-        stage: the stage.
-        covariate: the dimension.
-        n: requests that carry both.
-        r2: share of the stage's variance that the fit explains.
-        slope_ms_per_unit: milliseconds for one more unit.
-        intercept_ms: milliseconds at zero.
-    """
-
-    stage: str
-    covariate: str
-    n: int
-    r2: float | None
-    slope_ms_per_unit: float | None
-    intercept_ms: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Provenance:
     """What was audited.
 
@@ -199,6 +140,9 @@ class Provenance:
         n_ok: those that succeeded.
         n_failed: those that did not.
         slo: the target they were judged by.
+        weighted: whether records stood for several requests (sampled telemetry).
+        source: what was read, such as a file's name; empty for the stream.
+        assumptions: what was found rather than told, in sentences.
     """
 
     service: str
@@ -208,6 +152,9 @@ class Provenance:
     n_ok: int
     n_failed: int
     slo: SloTarget | None
+    weighted: bool = False
+    source: str = ""
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +171,16 @@ class Audit:
         ledger: reason to count of records.
         warnings: what a reader must know before trusting the numbers.
         shape: fits of stages on input-shape dimensions.
+        shape_bands: spread of those dimensions in the slow and the fast band.
+        collinear: dimensions that move together.
+        per_unit: latency a unit of length.
+        cold_start: with and without cold windows; None when it was not looked at.
+        causes: the most probable first.
+        optimizations: most milliseconds an hour first.
+        recommendation: what to do; None when nothing may be recommended.
+        refused: why `optimizations` and `recommendation` are empty; empty when they are not.
+        baseline: what changed since the baseline; None without one.
+        plots: points for charts; None when nobody draws.
     """
 
     verdict: Verdict
@@ -235,3 +192,13 @@ class Audit:
     ledger: Mapping[str, int]
     warnings: tuple[str, ...]
     shape: tuple[ShapeRow, ...] = ()
+    shape_bands: tuple[ShapeBand, ...] = ()
+    collinear: tuple[Collinear, ...] = ()
+    per_unit: tuple[PerUnit, ...] = ()
+    cold_start: ColdStart | None = None
+    causes: tuple[Cause, ...] = ()
+    optimizations: tuple[Optimization, ...] = ()
+    recommendation: Recommendation | None = None
+    refused: str = ""
+    baseline: Comparison | None = None
+    plots: Plots | None = None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import fields
+from typing import Any
 
 import orjson
 
 from tailbudget.models.audit import as_report
 from tailbudget.models.snapshot import leading
 from tailbudget.schemas.audit_rows import AuditCohortRow, AuditRow, AuditStageRow
+from tailbudget.schemas.sections import CohortRow, StageRow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.verdicts import SUCCESS, Audit
 
@@ -38,6 +40,13 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int) -> AuditRow:
         slo_p99_ms=slo.p99_ms,
         tail_driver=audit.tail_driver.stage if audit.tail_driver else "",
         payload=orjson.dumps(as_report(audit)).decode(),
-        stages=tuple(AuditStageRow(**asdict(row)) for row in audit.stages),
-        cohorts=tuple(AuditCohortRow(**asdict(row)) for row in audit.cohorts[:MAX_COHORTS]),
+        stages=tuple(AuditStageRow(**_kept(row, AuditStageRow)) for row in audit.stages),
+        cohorts=tuple(
+            AuditCohortRow(**_kept(row, AuditCohortRow)) for row in audit.cohorts[:MAX_COHORTS]
+        ),
     )
+
+
+def _kept(row: StageRow | CohortRow, kind: type[AuditStageRow | AuditCohortRow]) -> dict[str, Any]:
+    """Return the fields that the table has a column for; the payload has all."""
+    return {field.name: getattr(row, field.name) for field in fields(kind)}

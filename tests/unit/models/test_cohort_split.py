@@ -11,7 +11,7 @@ import pytest
 from tailbudget.models.cohort_split import cohort_split, other_share_pct
 from tailbudget.models.window import Window
 from tailbudget.schemas.cohorts import OTHER, Cohort
-from tailbudget.schemas.verdicts import CohortRow
+from tailbudget.schemas.sections import CohortRow
 
 Build = Callable[..., Window]
 
