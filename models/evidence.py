@@ -18,7 +18,7 @@ from tailbudget.models.merge import merge, regroup
 from tailbudget.models.reduce import bare
 from tailbudget.models.sample import SAMPLE_SIZE
 from tailbudget.models.select import empty, take
-from tailbudget.schemas.cohorts import ALL, Cohort
+from tailbudget.schemas.cohorts import ALL, Cohort, instance_of
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.summary import Summary
 
@@ -28,9 +28,6 @@ REPORT_SAMPLE: Final = 2_048
 SLOTS_S: Final = ((0, 3_600), (60, 86_400), (1_440, 30 * 86_400), (86_400, 2**40))
 """(slot, longest span) of a timeline in seconds, 0 being a pane: at most 2,160 points up to a
 month. Each slot divides the next, so that a timeline of short slots becomes one of long ones."""
-
-INSTANCE_DIMS: Final = ("instance", "replica", "pod", "host", "node", "worker")
-"""Cohort dimensions that name the process which served a request."""
 
 _SECOND_NS: Final = 1_000_000_000
 _WAITING_GROUPS: Final = 20_000
@@ -260,11 +257,6 @@ def _by_instance(light: Summary, slot_ns: int) -> Summary | None:
     if not any(cohorts):
         return None
     return _slotted(replace(light, cohorts=tuple(cohorts)), slot_ns)
-
-
-def instance_of(cohort: Cohort) -> Cohort:
-    """Return the part of a cohort that names the instance; empty when none does."""
-    return tuple(pair for pair in cohort if pair[0] in INSTANCE_DIMS)[:1]
 
 
 def _regrouped(

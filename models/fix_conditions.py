@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from tailbudget.models.evidence import INSTANCE_DIMS
 from tailbudget.models.fix_case import Case
 from tailbudget.models.hit_ratio import hits_of, tells_hits
 from tailbudget.models.load import load_slots
 from tailbudget.models.replay import matching
 from tailbudget.models.what_if import beside
 from tailbudget.schemas.catalogue import Fix
+from tailbudget.schemas.cohorts import is_instance
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.proposals import CauseName
 
@@ -19,7 +19,7 @@ def signs_of(case: Case, found: Findings) -> AbstractSet[str]:
     """Return the signs (`catalogue.Sign`) that hold, and "miss_ratio" where one was measured."""
     kinds = {window.kind for window in case.evidence.cold_windows}
     dimension = case.cause.cohort.partition("=")[0]
-    instance = dimension in INSTANCE_DIMS
+    instance = is_instance(dimension)
     held = {
         "covariate": case.cause.covariate in case.rows.covariates,
         "cohort": bool(dimension) and not instance,

@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.binomial import upper_tail
-from tailbudget.models.evidence import Evidence, instance_of, touched
+from tailbudget.models.evidence import Evidence, touched
 from tailbudget.models.openings import Opening, openings
 from tailbudget.models.sample import NO_LIMIT
 from tailbudget.models.slots import Slots, slots_of
 from tailbudget.models.snapshot import CHANCE
+from tailbudget.schemas.cohorts import instance_of
 from tailbudget.schemas.sections import SuspectedStart
 from tailbudget.schemas.summary import TOTAL, Sample, Summary
 

@@ -18,12 +18,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.evidence import INSTANCE_DIMS, Evidence
+from tailbudget.models.evidence import Evidence
 from tailbudget.models.matching import Matched, shape_ratio
 from tailbudget.models.ranks import ranks, requests_needed
 from tailbudget.models.sampled import Sampled, sampled
 from tailbudget.models.sketch import BUCKETS, bucket_index, representative
-from tailbudget.schemas.cohorts import Cohort
+from tailbudget.schemas.cohorts import Cohort, without_instance
 from tailbudget.schemas.records import ATTEMPTS
 from tailbudget.schemas.summary import TOTAL, Summary
 
@@ -75,7 +75,7 @@ class Population:
         stages = len(self.cohorts.stages)
         group, stage = np.divmod(self.cohorts.cell, stages)
         mine = stage == self.cohorts.stages.index(TOTAL)
-        names = [without(cohort, INSTANCE_DIMS) for cohort in self.cohorts.cohorts]
+        names = [without_instance(cohort) for cohort in self.cohorts.cohorts]
         number = {name: i for i, name in enumerate(dict.fromkeys(names))}
         row = np.array([number[name] for name in names], np.int64)[group[mine]]
         key = row * BUCKETS + self.cohorts.bucket[mine]
@@ -85,7 +85,7 @@ class Population:
     def names(self, rows: Sampled) -> list[Cohort]:
         """Return the cohort of each sampled request."""
         cohorts = (self.cohort_of.get(id_hash, ()) for id_hash in rows.hash.tolist())
-        return [without(cohort, INSTANCE_DIMS) for cohort in cohorts]
+        return [without_instance(cohort) for cohort in cohorts]
 
 
 def everything(evidence: Evidence) -> Population:

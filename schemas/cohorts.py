@@ -16,6 +16,30 @@ NONE: Final = "(none)"
 """The value of a dimension that a record does not carry."""
 
 
+INSTANCE_WORDS: Final = frozenset(
+    {
+        *("instance", "replica", "pod", "host", "hostname", "node", "worker"),
+        *("server", "machine", "container"),
+    }
+)
+"""Words in the names of dimensions that tell apart the processes which serve requests."""
+
+
+def is_instance(dimension: str) -> bool:
+    """Return whether a dimension tells apart the processes which serve requests."""
+    return bool(INSTANCE_WORDS & set(dimension.lower().split("_")))
+
+
+def instance_of(cohort: Cohort) -> Cohort:
+    """Return the part of a cohort that names the instance; empty when none does."""
+    return tuple(pair for pair in cohort if is_instance(pair[0]))[:1]
+
+
+def without_instance(cohort: Cohort) -> Cohort:
+    """Return a cohort without what names the instance."""
+    return tuple(pair for pair in cohort if not is_instance(pair[0]))
+
+
 def cohort_text(cohort: Cohort) -> str:
     r"""Return the canonical text of a cohort, such as ``route=chat,region=eu``.
 

@@ -10,4 +10,5 @@ Follow one record in this order:
 6. `streams.agents.notify` tells the chat channel.
 
 Services make the records with `streams.instrument`, which is light to import; so is this package.
+A log that is audited offline comes in by `streams.audit_log`, through the decoders of step 1.
 """

@@ -12,10 +12,11 @@ from tailbudget.models.causes.features import features_of
 from tailbudget.models.causes.gap import Part, Requests, Split, parts, split
 from tailbudget.models.causes.names import NO_COMPONENT, Role, is_flag, role
 from tailbudget.models.causes.values import Values, values_of
-from tailbudget.models.evidence import INSTANCE_DIMS, Evidence, touched
+from tailbudget.models.evidence import Evidence, touched
 from tailbudget.models.ranks import EVIDENCE
 from tailbudget.models.sampled import Sampled, in_band, sampled
 from tailbudget.models.tail import FAST, Band, band_limits_ms, slow_band, slow_fast
+from tailbudget.schemas.cohorts import is_instance
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.sections import StageRole
 from tailbudget.schemas.summary import TOTAL
@@ -120,7 +121,7 @@ def picture_of(
         split=found_split,
         whole=whole,
         stages=measured[1:],
-        instances=next(_values(evidence, band, INSTANCE_DIMS), None),
+        instances=next(_values(evidence, band, filter(is_instance, dimensions)), None),
         flags=tuple(_values(evidence, band, filter(is_flag, dimensions))),
         others=tuple(_values(evidence, band, _plain(dimensions))),
     )
@@ -155,7 +156,7 @@ def _dimensions(evidence: Evidence) -> tuple[str, ...]:
 
 
 def _plain(dimensions: Iterable[str]) -> Iterable[str]:
-    return (name for name in dimensions if name not in INSTANCE_DIMS and not is_flag(name))
+    return (name for name in dimensions if not is_instance(name) and not is_flag(name))
 
 
 def _values(evidence: Evidence, band: Band, dimensions: Iterable[str]) -> Iterator[Values]:

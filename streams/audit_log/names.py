@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from tailbudget.schemas.cohorts import INSTANCE_WORDS
+
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 _SIZES: Final = frozenset(
@@ -38,20 +40,6 @@ _IDS: Final = frozenset(
         "user",
         "email",
         "ip",
-    }
-)
-_REPLICAS: Final = frozenset(
-    {
-        "instance",
-        "replica",
-        "pod",
-        "host",
-        "hostname",
-        "node",
-        "worker",
-        "server",
-        "machine",
-        "container",
     }
 )
 _OUTCOMES: Final = frozenset(
@@ -109,7 +97,7 @@ def is_size(name: str) -> bool:
 
 def is_replica(name: str) -> bool:
     """Return whether it names the replica that answered."""
-    return bool(set(words(name)) & _REPLICAS) and unit_of(name) is None
+    return bool(set(words(name)) & INSTANCE_WORDS) and unit_of(name) is None
 
 
 def is_label(name: str) -> bool:

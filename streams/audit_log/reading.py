@@ -149,12 +149,12 @@ class _Decoders:
         self._lines: dict[str, Decoder] = {}
 
     def __call__(self, block: Block) -> Decoded:
-        arrival_ns = np.full(len(block.row), self._now_ns)
         if isinstance(block, FrameBlock):
-            return self._frames.decode(block.frame, block.row, arrival_ns, block.rejected)
+            return self._frames.decode(block.frame, block.row, self._now_ns, block.rejected)
         one = self._lines.get(block.format)
         if one is None:
             one = self._lines[block.format] = decoder(block.format, self._rules)
+        arrival_ns = np.full(len(block.row), self._now_ns)
         return one.decode(SourceBatch([*block.values], block.row, arrival_ns))
 
 

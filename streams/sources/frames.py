@@ -37,7 +37,7 @@ class FrameDecoder:
         self,
         frame: pl.DataFrame,
         offset: NDArray[np.int64],
-        arrival_ns: NDArray[np.int64],
+        arrival_ns: int,
         rejected: Sequence[Rejected] = (),
     ) -> Decoded:
         """Decode rows; never raises for what a cell contains.
@@ -45,19 +45,21 @@ class FrameDecoder:
         Args:
             frame: [n] rows under the names of the source.
             offset: [n] row number of each.
-            arrival_ns: [n] when each arrived.
+            arrival_ns: when they arrived.
             rejected: rows of the same block that were no rows at all, to be counted.
         """
         tally, dead = Tally(), list(rejected)
         for one in rejected:
-            at_ns = int(arrival_ns[0]) if len(arrival_ns) else 0
-            tally.add(self._rules.service or NO_SERVICE, at_ns, one.reason)
-        plain = renamed(frame, offset, arrival_ns, self._rules)
+            tally.add(self._rules.service or NO_SERVICE, arrival_ns, one.reason)
+        if not frame.height:
+            return Decoded((), tuple(dead), dict(tally.counts), frozenset())
+        arrived = np.full(frame.height, arrival_ns)
+        plain = renamed(frame, offset, arrived, self._rules)
 
         def reject(at: int, reason: str) -> None:
             dead.append(_dead_letter(plain, at, int(offset[at]), reason))
 
-        batch = Batch(self._typed(plain), offset, arrival_ns, reject)
+        batch = Batch(self._typed(plain), offset, arrived, reject)
         services, unknown = judge(batch, self._rules, tally)
         dead.sort(key=lambda item: item.offset)
         return Decoded(services, tuple(dead), dict(tally.counts), unknown)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from logs import NOW_NS, WRITERS, Read, as_frame, as_lines, cells, write
 
-from tailbudget.streams.audit_log import Wanted, open_log
+from tailbudget.streams.audit_log import Wanted, open_log, tables
 from tailbudget.streams.audit_log.json_text import element_blocks, line_blocks
 from tailbudget.streams.sources import Rules, ServiceRules, SourceMessage, decoder
 from tailbudget.streams.sources.base import Origin
@@ -87,7 +89,6 @@ def test_any_cut_and_format_gives_the_same(
 @given(logs, st.integers(1, 5))
 def test_frames_are_decoded_as_json_is(rows: list[dict[str, Any]], size: int) -> None:
     """A typed frame, in batches of any size, gives what its rows give as JSON lines."""
-    arrival = np.full(len(rows), NOW_NS)
     frame = as_frame(rows).with_columns(pl.col("timestamp").cast(pl.String))
     lines = [as_lines([row]) for row in as_json(rows)]
     messages = [SourceMessage(line, i, NOW_NS) for i, line in enumerate(lines)]
@@ -95,7 +96,7 @@ def test_frames_are_decoded_as_json_is(rows: list[dict[str, Any]], size: int) ->
     one = FrameDecoder(RULES)
     cuts = [slice(low, low + size) for low in range(0, len(rows), size)]
     row = np.arange(len(rows))
-    got = Read(one.decode(frame[cut], row[cut], arrival[cut]) for cut in cuts)
+    got = Read(one.decode(frame[cut], row[cut], NOW_NS) for cut in cuts)
     assert everything(got) == everything(expected)
 
 
@@ -126,6 +127,25 @@ def test_renamed_columns_are_the_same_columns(rows: list[dict[str, Any]], unit: 
             for values in columns["stages"].values():
                 values[:] = [None if v is None else float(f"{v:.12g}") for v in values]
     assert found == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=60), st.integers(40, 400))
+def test_rows_of_a_table_are_numbered_around_those_that_are_none(
+    widths: list[int], block_bytes: int
+) -> None:
+    """Wherever blocks end, each row of the right width has its number, and each other is dead."""
+    lines = ["a,b", *(",".join([f"r{i}"] * width) for i, width in enumerate(widths))]
+    data = "\n".join(lines).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "_CSV_BYTES", block_bytes)
+        blocks = list(tables.csv_blocks(io.BytesIO(data), data, "log"))
+    got = [
+        (n, a) for b in blocks if b.frame.height for n, a in zip(b.row, b.frame["a"], strict=True)
+    ]
+    assert got == [(i, f"r{i}") for i, width in enumerate(widths) if width == 2]
+    dead = [one.offset for block in blocks for one in block.rejected]
+    assert dead == [i for i, width in enumerate(widths) if width != 2]
 
 
 class Trickle:
