@@ -25,6 +25,7 @@ FINAL: Final = (Outcome.OK, Outcome.CANCELLED)
 
 _NS_PER_MS: Final = 1e6
 _WAIT: Final = "schedule_wait"  # lies before the start of an attempt, and in its total
+_LOGGED: Final = "logged"  # the total without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,8 @@ class _Joined:
             self._stage_ms[_WAIT][i] = self._columns.stage_ms[
                 self._columns.stages.index(_WAIT), rows[0]
             ]
+        if _LOGGED in self._stage_ms:
+            self._stage_ms[_LOGGED][i] = total - first_wait
         self._stage_ms[RETRY_WAIT][i] = _sum(
             np.append(np.maximum(gaps, 0), self._stage_ms[RETRY_WAIT][i])
         )
