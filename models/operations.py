@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.columns import pick
-from tailbudget.schemas.records import ATTEMPTS, RETRY_WAIT, SCHEDULE_WAIT, Columns, Outcome
+from tailbudget.schemas.records import ATTEMPTS, LOGGED, RETRY_WAIT, SCHEDULE_WAIT, Columns, Outcome
 
 Floats = NDArray[np.float64]
 At = NDArray[np.intp]
@@ -139,6 +139,8 @@ class _Joined:
             self._stage_ms[SCHEDULE_WAIT][i] = self._columns.stage_ms[
                 self._columns.stages.index(SCHEDULE_WAIT), rows[0]
             ]
+        if LOGGED in self._stage_ms:
+            self._stage_ms[LOGGED][i] = total - first_wait
         self._stage_ms[RETRY_WAIT][i] = _sum(
             np.append(np.maximum(gaps, 0), self._stage_ms[RETRY_WAIT][i])
         )

@@ -20,7 +20,8 @@ class Change:
         delta_ms: now less before.
         interval_ms: 95 % interval of `delta_ms`; None when either side is too small.
         p_value: of the test that both have the same percentile; None when either side is too small.
-        changed: whether the test, corrected for the number of tests, says so; None is "can't say".
+        changed: whether the test, corrected for the number of tests, says so, and the difference
+            is more than the rounding of the sketch; None is "can't say".
     """
 
     of: str
@@ -39,7 +40,8 @@ class Part:
     """One part of the change of the p99; the parts add up to the change.
 
     Attributes:
-        part: "workload_mix", "regression", "cold_start" or "failures".
+        part: "failures", "cold_start", "workload_mix" or "regression", in this order; one that
+            could not be told apart is missing, and in the regression.
         delta_ms: milliseconds of the change.
         note: how it was found.
     """

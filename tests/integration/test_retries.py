@@ -41,7 +41,7 @@ def test_the_case_is_one_request_though_the_worker_changes_in_between(
             worker.produce([attempt, plain(number)])
             wait_for_counts(worker, committed=2 * number, requests=number if number < 3 else 4)
             ledger = worker.ledger("chat")
-    assert ledger == {"accepted": 4, "retry": 2, "late": 1}
+    assert (ledger["accepted"], ledger["retry"], ledger.get("failed")) == (4, 2, None)
     assert longest_ms(worker) == 121_200
 
 

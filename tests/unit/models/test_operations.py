@@ -99,14 +99,16 @@ def test_the_wait_for_a_schedule_counts_once() -> None:
     """A total from the schedule begins before its start; later attempts add no second wait."""
     columns = columns_of_tries([Try(1, 1, 0, 1_300), Try(1, 2, 2, 2_800, OK)])
     waits = np.array([[300.0, 2_300.0]])  # both due at -0.3 s, took 1,000 and 500 ms
+    logged = np.array([[1_000.0, 500.0]])
     scheduled = Columns(
         **{
             **{name: getattr(columns, name) for name in Columns.__slots__},
-            "stages": ("model", "schedule_wait"),
-            "stage_ms": np.concatenate([columns.stage_ms, waits]),
+            "stages": ("logged", "model", "schedule_wait"),
+            "stage_ms": np.concatenate([logged, columns.stage_ms, waits]),
         }
     )
     one = assemble(scheduled, [Attempts([0, 1], complete=True)])
     assert one.total_ms.tolist() == [2_800]
     assert stage(one, "schedule_wait") == [300]
+    assert stage(one, "logged") == [2_500]
     assert stage(one, "retry_wait") == [1_000]
