@@ -34,7 +34,6 @@ from tailbudget.sinks.report.figures import (
 ADDED_UP: Final = (StageRole.STAGE, StageRole.UNATTRIBUTED)
 """The roles whose times add up to the total."""
 
-_NO_STAGES: Final = "no record carries a stage"
 _STAGES: Final = "Stage | Role | n > | P50 > | P95 > | P99 > | Share of P99 > | Tail only"
 _TAIL: Final = "Stage | Mean, fast > | Mean, slow > | Difference > | 95 % interval > | Share >"
 _ROLES: Final = {
@@ -48,7 +47,7 @@ _ROLES: Final = {
 def stages(audit: Audit) -> Section:
     """Return the percentiles of each stage and its share of slow requests."""
     if not audit.stages:
-        said = paragraph(f"{_capital(not_measured(_NO_STAGES))}.")
+        said = paragraph("Not measured: no record carries a stage.")
         return Section("stages", "Stages", (said,))
     blocks: list[Block] = []
     tail_only = [row.stage for row in audit.stages if row.tail_only]
@@ -135,7 +134,3 @@ def _bands(audit: Audit) -> str:
     if not deltas or len(deltas) < len(parts):
         return said
     return f"{said} The parts that add up make {signed_ms(sum(deltas))} together."
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
