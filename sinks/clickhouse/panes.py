@@ -96,6 +96,13 @@ def newest_pane(connection: Connection, service: str) -> int | None:
     return int(newest_s) * _SECOND_NS if count else None
 
 
+def services(connection: Connection) -> list[str]:
+    """Return the names of the services that have panes, in order."""
+    sql = "SELECT DISTINCT service FROM panes WHERE stage = '(pane)' ORDER BY service"
+    answer = connection.request("looking for services", lambda client: client.query(sql))
+    return [str(name) for (name,) in answer.result_rows]
+
+
 def _read(connection: Connection, service: str, seconds: Sequence[int]) -> Iterator[StoredPane]:
     """Yield panes in order, asking for a bounded number of rows at once."""
     doing = f"reading panes of {service}"

@@ -28,6 +28,7 @@ from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.owned_partition import OwnedPartition
 from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.retrying import retrying
+from tailbudget.streams.settling import settles_ns
 from tailbudget.streams.stalls import Standing
 
 log = structlog.get_logger()
@@ -139,14 +140,16 @@ class Audit:
             rows = [
                 row for service in services for row in service.panes.dirty(self._version(service))
             ]
+            settling = [self._settles_ns(service) for service in services]
             audits, self._rolling = self._rolling, []
             try:
                 await self._write(rows, audits)
             except BaseException:
                 self._rolling = audits + self._rolling
                 raise
-            for service in services:
+            for service, settled_ns in zip(services, settling, strict=True):
                 service.panes.written()
+                service.settled_ns = max(service.settled_ns, settled_ns)
             self.written += len(rows)
             self._unwritten = max(0, self._unwritten - size)
             self._written.set()
@@ -178,9 +181,9 @@ class Audit:
             for partition in self._partitions.values()
         )
 
-    def event_times(self) -> dict[str, int]:
-        """Return event time of each owned service, nanoseconds."""
-        return {name: self._now_ns(service) for name, service in self._services.items()}
+    def settled(self) -> dict[str, int]:
+        """Return event time up to which everything of an owned service is in ClickHouse."""
+        return {name: one.settled_ns for name, one in self._services.items() if one.settled_ns}
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
@@ -287,6 +290,11 @@ class Audit:
         watermarks = self._partitions[service.partition].assembly.watermarks()
         since = time.monotonic() - self._settings.stream.idle_s
         return service.now_ns(watermarks, self._arrived, since)
+
+    def _settles_ns(self, service: OwnedService) -> int:
+        grace_ns = int(self._settings.stream.grace_s * 1e9)
+        partition = self._partitions[service.partition]
+        return settles_ns(service, partition, self._now_ns(service) - grace_ns)
 
     def _current(self, generation: int) -> bool:
         return bool(self._consumer().app.consumer_generation_id == generation)
