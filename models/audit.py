@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from tailbudget.models.cautions import cautions
 from tailbudget.models.cohort_split import CohortTotals, cohort_split
 from tailbudget.models.ranks import ranks
+from tailbudget.models.rfc3339 import rfc3339
 from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.tail import SLOW, slow_band, slow_fast
 from tailbudget.schemas.sections import StageRow
@@ -27,7 +27,6 @@ from tailbudget.schemas.verdicts import (
     TailTable,
 )
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INTERNAL: Final = ("n", "over")  # of a Percentile; the report has them in other places
 
 
@@ -100,18 +99,13 @@ def _provenance(total: Summary, slo: SloTarget | None, start_ns: int, end_ns: in
     n, failed = int(total.requests[0]), int(total.failed[0])
     return Provenance(
         service=total.service,
-        start=_rfc3339(start_ns),
-        end=_rfc3339(end_ns),
+        start=rfc3339(start_ns),
+        end=rfc3339(end_ns),
         n=n,
         n_ok=n - failed,
         n_failed=failed,
         slo=slo,
     )
-
-
-def _rfc3339(time_ns: int) -> str:
-    at = _EPOCH + timedelta(microseconds=time_ns // 1000)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _stages(total: Summary, table: TailTable | None) -> tuple[StageRow, ...]:
