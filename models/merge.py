@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.align import align
 from tailbudget.models.cells import Cells, Slots, add_cells, count_keys, slots_of
-from tailbudget.models.groups import Groups, number_groups
+from tailbudget.models.groups import Groups, compact, number_groups
 from tailbudget.models.moments_merge import regroup_moments
 from tailbudget.models.order import order, run_starts
 from tailbudget.models.profile import regroup_profile
@@ -113,7 +113,15 @@ def _regroup_sample(sample: Sample, groups: Groups, size: int) -> Sample:
     ranked = order(of, len(groups))
     of, hashes, ts_ns = of[ranked], sample.hash[ranked], sample.ts_ns[ranked]
     values = sample.values[ranked]
-    choice = choose(Rows(len(groups), of, hashes, values[:, 0], (ts_ns, *values.T)), tau, size)
+    rows = Rows(
+        groups=len(groups),
+        pane=compact(groups.pane_ns)[1],
+        group=of,
+        hash=hashes,
+        total_ms=values[:, 0],
+        ties=(ts_ns, *values.T),
+    )
+    choice = choose(rows, tau, size)
     return Sample(
         tau=choice.tau,
         group=of[choice.at].astype(np.int32),

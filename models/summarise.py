@@ -73,7 +73,7 @@ def summarise(
         count=sums.cells.count,
         profile=profile_of_rows(rows),
         moments=_moments(rows, len(groups)),
-        sample=_sample(columns, rows, len(groups), sample_size),
+        sample=_sample(columns, rows, groups, sample_size),
         ledger=_ledger(groups, bad, rows, sums.clamped),
     )
 
@@ -146,12 +146,17 @@ def _moments(rows: Successes, groups: int) -> Moments:
     return result
 
 
-def _sample(columns: Columns, rows: Successes, groups: int, size: int) -> Sample:
+def _sample(columns: Columns, rows: Successes, groups: Groups, size: int) -> Sample:
     hashes, ts_ns = columns.id_hash[rows.at], columns.ts_ns[rows.at]
-    ties = (ts_ns, *rows.ms, *rows.covariate)
-    choice = choose(
-        Rows(groups, rows.group, hashes, rows.ms[0], ties), np.full(groups, NO_LIMIT), size
+    candidates = Rows(
+        groups=len(groups),
+        pane=compact(groups.pane_ns)[1],
+        group=rows.group,
+        hash=hashes,
+        total_ms=rows.ms[0],
+        ties=(ts_ns, *rows.ms, *rows.covariate),
     )
+    choice = choose(candidates, np.full(len(groups), NO_LIMIT), size)
     stages = np.insert(rows.ms[:, choice.at], 1, np.nan, axis=0)
     values = np.concatenate([stages, rows.covariate[:, choice.at]])
     return Sample(
