@@ -1,7 +1,7 @@
 """Choose whole records to keep: a uniform sample and the slowest of each group.
 
-The sample of a group has the `size` smallest hashes of the group (bottom-k), and those of its
-hashes that are among the `PANE_SAMPLE` smallest of the whole pane: few cohorts are sampled well,
+The sample of a group has the smallest hashes of the group (bottom-k), and those of its hashes
+that are among the smallest of the whole pane: few cohorts are sampled well,
 and many are each sampled a little. `tau` is the next hash, or the largest possible one while all
 records are kept, so every record below tau is in the sample. One hash is one record: among several
 the slowest stands, which makes the choice the same for any order and any split of the records.
@@ -20,11 +20,25 @@ from numpy.typing import NDArray
 
 from tailbudget.models.order import order, run_sizes, run_starts
 
-SAMPLE_SIZE: Final = 16
-PANE_SAMPLE: Final = 256
-"""Records of a pane that are kept whatever their group: enough for the p95 of ten seconds."""
 SLOWEST: Final = 2
 NO_LIMIT: Final = np.uint64(2**64 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How many records to keep beside the slowest; more stay where two thresholds meet.
+
+    Attributes:
+        group: of each group.
+        pane: of each pane, whatever their group.
+    """
+
+    group: int
+    pane: int
+
+
+KEEP: Final = Keep(group=16, pane=256)
+"""What panes keep: 256 are enough for the p95 of ten seconds, at some 100 bytes a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +77,15 @@ class Choice:
     tau: NDArray[np.uint64]
 
 
-def choose(rows: Rows, tau: NDArray[np.uint64], size: int) -> Choice:
+def choose(rows: Rows, tau: NDArray[np.uint64], keep: Keep) -> Choice:
     """Choose the sample and the slowest of each group.
 
     Args:
         rows: records to choose from.
         tau: [groups] threshold below which the rows are complete.
-        size: records to keep of a group, beside the slowest and the pane's share.
+        keep: how many to keep.
     """
-    tau = np.minimum(_thresholds(rows, tau, size), tau)
+    tau = np.minimum(_thresholds(rows, tau, keep), tau)
     low = np.flatnonzero(rows.hash < tau[rows.group])
     slowest = np.zeros(len(rows.group), np.bool_)
     slowest[_slow(rows)] = True
@@ -83,15 +97,15 @@ def choose(rows: Rows, tau: NDArray[np.uint64], size: int) -> Choice:
     return Choice(at[starts], flags, tau)
 
 
-def _thresholds(rows: Rows, tau: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
+def _thresholds(rows: Rows, tau: NDArray[np.uint64], keep: Keep) -> NDArray[np.uint64]:
     """Return the hash below which each group keeps records."""
     hashes, group = rows.hash, rows.group
     if (tau != NO_LIMIT).any():  # the slowest are kept beyond it, and are no part of the sample
         complete = hashes < tau[group]
         hashes, group = hashes[complete], group[complete]
-    by_group = _next_hash(hashes, group, rows.groups, size)
+    by_group = _next_hash(hashes, group, rows.groups, keep.group)
     panes = int(rows.pane[-1]) + 1 if rows.groups else 0
-    by_pane = _next_hash(hashes, rows.pane[group], panes, PANE_SAMPLE)
+    by_pane = _next_hash(hashes, rows.pane[group], panes, keep.pane)
     return np.maximum(by_group, by_pane[rows.pane])
 
 
