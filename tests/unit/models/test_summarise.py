@@ -53,8 +53,8 @@ def test_the_sample_of_few_cohorts_is_that_of_their_pane() -> None:
     rows = [{"total": 1.0 + i, "hash": i, "cohort": int(i >= 8)} for i in range(40)]
     sample = _summarise(rows, keep=Keep(group=3, pane=12)).sample
     assert sample.tau.tolist() == [12, 12]
-    assert sample.hash[sample.group == 0].tolist() == list(range(8))
-    assert sample.hash[sample.group == 1].tolist() == [8, 9, 10, 11, 38, 39]
+    assert sample.hash[sample.group == 1].tolist() == list(range(8))
+    assert sample.hash[sample.group == 0].tolist() == [8, 9, 10, 11, 38, 39]
 
 
 def test_groups_are_sorted_by_pane_and_cohort_text() -> None:
