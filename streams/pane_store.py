@@ -77,7 +77,7 @@ class PaneStore:
         for summary in folded.summaries:
             for pane_ns, part in split_panes(summary).items():
                 pane = self._panes.setdefault(pane_ns, _Pane())
-                if folded.end <= pane.frontier.get(folded.source, -1):
+                if _covered(folded, pane.frontier):
                     continue
                 pane.pending.append(part)
                 if len(pane.pending) >= MOST_PENDING:
@@ -88,7 +88,7 @@ class PaneStore:
                 touched.add(pane_ns)
                 added.append(part)
         for pane_ns in touched:
-            self._panes[pane_ns].frontier[folded.source] = folded.end
+            self._panes[pane_ns].frontier.update(folded.ends)
         return added
 
     def dirty(self, version: int) -> list[StoredPane]:
@@ -134,3 +134,8 @@ class PaneStore:
 
 def _panes_of(summary: Summary) -> set[int]:
     return {int(pane) for pane in set(summary.pane_ns.tolist())} | {p for p, _ in summary.ledger}
+
+
+def _covered(folded: Folded, frontier: Mapping[str, int]) -> bool:
+    """Return whether a pane has these segments: all that was sent together, or none of it."""
+    return any(end <= frontier.get(source, -1) for source, end in folded.ends.items())

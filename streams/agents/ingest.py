@@ -1,9 +1,9 @@
 """The ingest agent: request messages in, pane summaries out.
 
 It gathers polls until they make a batch, decodes it and collects the columns of a source partition.
-Every tick it closes the open segment: summarises it per service, publishes the summaries and the
-dead letters, waits until the broker has them, and commits the segment's end.
-Only then is the next segment of that source sent, which is what `streams.protocol` builds on.
+Every tick it closes the open segments: summarises those of a topic per service, publishes the
+summaries and the dead letters, waits until the broker has them, and commits all ends at once.
+Only then are the next segments sent, which is what `streams.protocol` builds on.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ from tailbudget.streams.sources import Decoder
 from tailbudget.streams.sources.base import NO_SERVICE
 
 log = structlog.get_logger()
+
+Cut = Mapping[TP, tuple[Intake, Pending]]
+"""The segments of one tick."""
 
 MAX_BODY: Final = 700_000
 """Bytes of a summary in one message: Kafka's default limit is a million."""
@@ -201,31 +204,36 @@ class Ingest:
         """The last offset that we sent to each panes partition."""
         return self._outbox.reached
 
-    async def _send(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
+    async def _send(self, cut: Cut) -> None:
+        for topic in sorted({tp.topic for tp in cut}):
+            taken = [segment for tp, segment in cut.items() if tp.topic == topic]
+            for service in sorted({name for _, pending in taken for name in pending.services}):
+                await self._send_service(service, [t for t in taken if service in t[1].services])
+                await asyncio.sleep(0)
         for tp, (source, pending) in cut.items():
-            for service in sorted(pending.services):
-                await self._send_service(source, pending, service)
             for key, value in dead_letters(tp, source.key, pending.rejected):
                 await self._outbox.dead_letter(key, value)
-            await asyncio.sleep(0)
 
-    async def _send_service(self, source: Intake, pending: Pending, service: str) -> None:
-        bodies = encode_parts(self._summaries.of(pending, service), MAX_BODY)
+    async def _send_service(self, service: str, taken: list[tuple[Intake, Pending]]) -> None:
+        """Send the summary of all of a topic's segments as one: a cohort then costs once."""
+        summary = self._summaries.of([pending for _, pending in taken], service)
+        spans = tuple(
+            protocol.Span(source.key, pending.start, pending.end, source.watermark_ns)
+            for source, pending in taken
+        )
+        bodies = encode_parts(summary, MAX_BODY)
         for part, body in enumerate(bodies):
             message = protocol.Segment(
-                source=source.key,
-                generation=source.generation,
-                start=pending.start,
-                end=pending.end,
+                spans=spans,
+                generation=taken[0][0].generation,
                 part=part,
                 parts=len(bodies),
                 service=service,
-                watermark_ns=source.watermark_ns,
                 body=body,
             )
             await self._outbox.segment(service, protocol.encode(message))
 
-    async def _commit(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
+    async def _commit(self, cut: Cut) -> None:
         """Commit the ends of these segments; sources that are no longer ours are dropped."""
         offsets = {tp: pending.end for tp, (_, pending) in cut.items()}
         generation = next(iter(cut.values()))[0].generation
@@ -237,7 +245,7 @@ class Ingest:
             elif self.sources.get(tp) is source:
                 del self.sources[tp]
 
-    def _unproven(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> list[TP]:
+    def _unproven(self, cut: Cut) -> list[TP]:
         """Return the sources whose last segment the messages of this tick do not prove."""
         now = time.monotonic()
         if now - self._marked_at >= MARK_S:

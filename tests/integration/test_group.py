@@ -33,7 +33,9 @@ FOREIGN = (
     b"TP\x01\xff\xff\xff\x7f",
     b"TP\x01\x02\x00\x00\x00[]",
     protocol.encode(protocol.Mark("a:0:1", 1, 0, 0)).replace(b'"start":0', b'"start":{}'),
-    protocol.encode(protocol.Segment("a:0:1", 1, 0, 1, 0, 1, "chat", 0, b"no summary")),
+    protocol.encode(
+        protocol.Segment((protocol.Span("a:0:1", 0, 1, 0),), 1, 0, 1, "chat", b"no summary")
+    ),
 )
 
 
