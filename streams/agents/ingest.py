@@ -163,23 +163,23 @@ class Ingest:
             return
         self._arrived_s = fresh[-1].timestamp / 1000.0
         if self._gathering.add(tp, fresh):
-            self._decode(tp, source)
+            self._decode(tp.topic)
 
-    def _decode(self, tp: TP, source: Intake) -> None:
-        """Decode what waits."""
-        end = self._gathering.end(tp)
-        if end is not None:
-            batch = self._gathering.take(tp, time.time_ns())
-            decoded = self._decoders[tp.topic].decode(batch)
-            self._name_unknown(decoded.unknown)
-            source.add(decoded, end)
+    def _decode(self, topic: str) -> None:
+        """Decode what waits of a topic."""
+        gathered = self._gathering.take(topic, time.time_ns())
+        decoded = self._decoders[topic].decode(gathered.batch)
+        self._name_unknown(decoded.unknown)
+        for share, mine in gathered.apart(decoded):
+            if (source := self.sources.get(share.tp)) is not None:
+                source.add(mine, share.end)
 
     async def flush(self) -> None:
         """Publish and commit the open segments of all sources."""
         async with self._flushing:
             self._flushed_at = time.monotonic()
-            for tp, source in self.sources.items():
-                self._decode(tp, source)
+            for topic in self._gathering.topics:
+                self._decode(topic)
             cut = {
                 tp: (source, source.cut())
                 for tp, source in self.sources.items()
