@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final
 
@@ -31,8 +32,11 @@ from tailbudget.streams.topics import ensure_topics
 
 log = structlog.get_logger()
 
-JUDGE_S: Final = 0.05
-"""Interval of judging: the least that a verdict waits for the next round."""
+JUDGE_S: Final = 0.02
+"""Interval of judging: the most that a verdict waits for the next round."""
+
+PAUSE_SHARE: Final = 0.2
+"""Share of its interval that lies at least between two calls of what runs every so often."""
 
 LEAVE_S: Final = 10.0
 """Seconds that Faust may take to leave a group; without a broker it would take for ever."""
@@ -208,6 +212,7 @@ class Worker:
             await self._ingest.flush()
         self._ingest.revoke()
         self._audit.revoke()
+        self._notify.revoke()
         self.app.consumer.forget(revoked)
 
     async def _assigned_anew(self, app: App, assigned: set[TP], **_: Any) -> None:
@@ -245,9 +250,13 @@ class Worker:
         await self.app.consumer.seek(tp, offset)
 
     async def _repeat(self, every_s: float, call: Callable[[], Awaitable[None]]) -> None:
+        """Call every so often, whatever the calls take, but leave a pause between them."""
+        due = time.monotonic() + every_s
         while not self._stopping.is_set():
+            pause_s = max(due - time.monotonic(), every_s * PAUSE_SHARE)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), every_s)
+                await asyncio.wait_for(self._stopping.wait(), pause_s)
+            due = time.monotonic() + every_s
             await call()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -129,6 +129,7 @@ class Audit:
                 self._unwritten += len(row.payload)
             for payload in service.audit.judge(now_ns, held):
                 await self._outbox.alert(name, orjson.dumps(payload))
+            await asyncio.sleep(0)
         await self._outbox.drain()
 
     async def flush(self) -> None:

@@ -209,19 +209,18 @@ class Ingest:
             taken = [segment for tp, segment in cut.items() if tp.topic == topic]
             for service in sorted({name for _, pending in taken for name in pending.services}):
                 await self._send_service(service, [t for t in taken if service in t[1].services])
-                await asyncio.sleep(0)
         for tp, (source, pending) in cut.items():
             for key, value in dead_letters(tp, source.key, pending.rejected):
                 await self._outbox.dead_letter(key, value)
 
     async def _send_service(self, service: str, taken: list[tuple[Intake, Pending]]) -> None:
         """Send the summary of all of a topic's segments as one: a cohort then costs once."""
-        summary = self._summaries.of([pending for _, pending in taken], service)
         spans = tuple(
             protocol.Span(source.key, pending.start, pending.end, source.watermark_ns)
             for source, pending in taken
         )
-        bodies = encode_parts(summary, MAX_BODY)
+        # In a thread: what was sent before goes its way to a verdict meanwhile.
+        bodies = await asyncio.to_thread(self._bodies, service, [pending for _, pending in taken])
         for part, body in enumerate(bodies):
             message = protocol.Segment(
                 spans=spans,
@@ -232,6 +231,9 @@ class Ingest:
                 body=body,
             )
             await self._outbox.segment(service, protocol.encode(message))
+
+    def _bodies(self, service: str, pending: list[Pending]) -> list[bytes]:
+        return encode_parts(self._summaries.of(pending, service), MAX_BODY)
 
     async def _commit(self, cut: Cut) -> None:
         """Commit the ends of these segments; sources that are no longer ours are dropped."""
