@@ -73,7 +73,7 @@ class Ids(Sequence[str]):
 
     def gather(self, at: NDArray[np.intp]) -> list[str]:
         """Look up ids at these indices."""
-        return list(self._series.gather(at).to_list())
+        return list(self._series[at].to_list())  # its `gather` plans a query
 
 
 def build(rows: Rows, rules: Rules) -> tuple[Columns | None, tuple[str, ...]]:
