@@ -70,7 +70,7 @@ class CohortSums:
 
     def until(self, end_ns: int) -> AbstractContextManager[None]:
         """Leave out the panes that start at `end_ns` or later for a while."""
-        return left_out(self._panes, self._running, end_ns)
+        return left_out(self._panes, self._running, [at for at in self._panes if at >= end_ns])
 
     def totals(self) -> CohortTotals:
         """Return the totals of every cohort that has requests in the panes."""

@@ -91,16 +91,14 @@ class RunningSums:
 
 
 @contextmanager
-def left_out(panes: dict[int, T], sums: RunningSums, end_ns: int) -> Iterator[None]:
-    """Take the panes that start at `end_ns` or later out of `panes` and `sums` for a while."""
-    newer = {at: pane for at, pane in panes.items() if at >= end_ns}
-    for at in newer:
-        del panes[at]
+def left_out(panes: dict[int, T], sums: RunningSums, out: Iterable[int]) -> Iterator[None]:
+    """Take panes out of `panes` and `sums` for a while."""
+    taken = {at: panes.pop(at) for at in list(out)}
     try:
-        with sums.without(newer):
+        with sums.without(taken):
             yield
     finally:
-        panes.update(newer)
+        panes.update(taken)
 
 
 def _narrow(key: NDArray[np.integer], value: NDArray[np.int64]) -> Sparse:

@@ -18,7 +18,7 @@ from tailbudget.schemas.records import Columns, Decoded, Rejected
 from tailbudget.streams.sources import SourceBatch
 from tailbudget.streams.transport import Message
 
-BATCH_BYTES: Final = 2_000_000
+BATCH_BYTES: Final = 6_000_000
 """Bytes of a topic's messages that are decoded together, or those of a tick when they are fewer:
 decoding has a price of several milliseconds however few the records are."""
 
