@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,11 +66,16 @@ class ServiceSums:
 
     def until(self, end_ns: int) -> AbstractContextManager[None]:
         """Leave out the panes that start at `end_ns` or later for a while."""
-        return left_out(self._panes, self._running, [at for at in self._panes if at >= end_ns])
+        return self._without([at for at in self._panes if at >= end_ns])
 
     def since(self, start_ns: int) -> AbstractContextManager[None]:
         """Leave out the panes that start before `start_ns` for a while."""
-        return left_out(self._panes, self._running, [at for at in self._panes if at < start_ns])
+        return self._without([at for at in self._panes if at < start_ns])
+
+    @contextmanager
+    def _without(self, out: list[int]) -> Iterator[None]:
+        with left_out(self._panes, out) as taken, self._running.without(taken):
+            yield
 
     def counts(self) -> Counts:
         """Return how many requests there are and how many are bad, at little cost."""
