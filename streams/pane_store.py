@@ -18,8 +18,11 @@ from tailbudget.schemas.summary import Summary
 from tailbudget.streams.assembly import Folded
 
 MOST_PENDING: Final = 12
-"""Summaries of a pane that wait to be merged: each has the full width of its groups' moments,
-however few records it is of."""
+"""Summaries of a pane that wait to be merged."""
+
+MOST_GROUPS: Final = 5000
+"""Groups of a pane's summaries that wait to be merged: each has the full width of its moments,
+some kilobytes, however few records it is of."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,12 @@ class _Pane:
     version: int = 0
     oldest: int | None = None
     writing: int | None = None
+
+    @property
+    def crowded(self) -> bool:
+        """Return whether so much is pending that it should be merged."""
+        groups = sum(len(part.pane_ns) for part in self.pending)
+        return len(self.pending) >= MOST_PENDING or groups >= MOST_GROUPS
 
     def settle(self) -> Summary:
         """Merge what is pending and return the pane's summary."""
@@ -80,7 +89,7 @@ class PaneStore:
                 if _covered(folded, pane.frontier):
                     continue
                 pane.pending.append(part)
-                if len(pane.pending) >= MOST_PENDING:
+                if pane.crowded:
                     pane.settle()
                 pane.oldest = (
                     folded.offset if pane.oldest is None else min(folded.offset, pane.oldest)

@@ -24,6 +24,7 @@ from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
+from tailbudget.streams.memory import TRIM_S, give_back
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rules import rules
 from tailbudget.streams.sources import decoder
@@ -108,6 +109,7 @@ class Worker:
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.flush_s, self._audit.flush),
+            (TRIM_S, give_back),
         ]
         if self.settings.kafka.contiguous:
             every.append((UNSTALL_S, self._unstall))
