@@ -125,6 +125,10 @@ class Gathering:
         )
         return gathered([message for each in mine.values() for message in each], shares, now_ns)
 
+    def forget(self, tp: TP) -> None:
+        """Forget what waits of a source partition that is no longer ours."""
+        self._messages.pop(tp, None)
+
     def clear(self) -> None:
         """Forget all."""
         self._messages.clear()

@@ -171,8 +171,7 @@ class Ingest:
         decoded = self._decoders[topic].decode(gathered.batch)
         self._name_unknown(decoded.unknown)
         for share, mine in gathered.apart(decoded):
-            if (source := self.sources.get(share.tp)) is not None:
-                source.add(mine, share.end)
+            self.sources[share.tp].add(mine, share.end)
 
     async def flush(self) -> None:
         """Publish and commit the open segments of all sources."""
@@ -246,6 +245,7 @@ class Ingest:
                 self._touched[tp] = pending.services
             elif self.sources.get(tp) is source:
                 del self.sources[tp]
+                self._gathering.forget(tp)
 
     def _unproven(self, cut: Cut) -> list[TP]:
         """Return the sources whose last segment the messages of this tick do not prove."""
