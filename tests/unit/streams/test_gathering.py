@@ -40,7 +40,7 @@ MESSAGES = {
 }
 
 
-def told(decoded: Decoded) -> list[tuple[object, ...]]:
+def told(decoded: Decoded) -> list[str]:
     """Return what a partition is owed: its records and dead letters with their offsets."""
     rows = [
         (c.service, c.offset[i], c.ids[i], c.total_ms[i], c.ts_ns[i], c.cohorts[c.cohort[i]])
