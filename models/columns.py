@@ -90,6 +90,28 @@ def detached(columns: Columns) -> Columns:
     return replace(columns, ids=tuple(columns.ids[row] for row in range(len(columns))))
 
 
+def run(columns: Columns, low: int, high: int) -> Columns:
+    """Return the rows [low, high), without a copy."""
+    rows = slice(low, high)
+    return Columns(
+        service=columns.service,
+        cohorts=columns.cohorts,
+        cohort=columns.cohort[rows],
+        id_hash=columns.id_hash[rows],
+        ids=_Picked(columns.ids, np.arange(low, high)),
+        ts_ns=columns.ts_ns[rows],
+        outcome=columns.outcome[rows],
+        total_ms=columns.total_ms[rows],
+        limit_ms=columns.limit_ms[rows],
+        weight=None if columns.weight is None else columns.weight[rows],
+        stages=columns.stages,
+        stage_ms=columns.stage_ms[:, rows],
+        covariates=columns.covariates,
+        covariate=columns.covariate[:, rows],
+        offset=columns.offset[rows],
+    )
+
+
 def relabel(columns: Columns, cohorts: Sequence[Cohort]) -> Columns:
     """Return the same rows with each cohort renamed; equal new names become one cohort."""
     table: dict[Cohort, int] = {}
@@ -106,6 +128,12 @@ def _optional(values: Sequence[NDArray[T] | None], parts: Sequence[Columns]) -> 
     return np.concatenate(
         [np.zeros(len(p), kind) if v is None else v for v, p in zip(values, parts, strict=True)]
     )
+
+
+def gather(ids: Sequence[str], at: NDArray[np.intp]) -> list[str]:
+    """Look up ids at these indices, all at once where they are kept in something that can."""
+    look_up = getattr(ids, "gather", None)
+    return list(map(ids.__getitem__, at.tolist()) if look_up is None else look_up(at))
 
 
 def _weights(parts: Sequence[Columns]) -> NDArray[np.int64] | None:
@@ -135,6 +163,7 @@ class _Chain(Sequence[str]):
     def __init__(self, parts: Sequence[Sequence[str]]) -> None:
         self._parts = parts
         self._ends = list(accumulate(len(part) for part in parts))
+        self._starts = [0, *self._ends]
 
     def __len__(self) -> int:
         return self._ends[-1]
@@ -148,8 +177,16 @@ class _Chain(Sequence[str]):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = int(index)
         part = bisect_right(self._ends, index)
-        start = self._ends[part - 1] if part else 0
-        return self._parts[part][index - start]
+        return self._parts[part][index - self._starts[part]]
+
+    def gather(self, at: NDArray[np.intp]) -> list[str]:
+        """Look up ids at these indices."""
+        of = np.searchsorted(self._ends, at, "right")
+        found = np.empty(len(at), object)
+        for part in np.unique(of).tolist():
+            mine = np.flatnonzero(of == part)
+            found[mine] = gather(self._parts[part], at[mine] - self._starts[part])
+        return list(found.tolist())
 
 
 class _Picked(Sequence[str]):
@@ -170,3 +207,7 @@ class _Picked(Sequence[str]):
         if isinstance(index, slice):
             return [self._ids[int(row)] for row in self._rows[index]]
         return self._ids[int(self._rows[index])]
+
+    def gather(self, at: NDArray[np.intp]) -> list[str]:
+        """Look up ids at these indices."""
+        return gather(self._ids, self._rows[at])
