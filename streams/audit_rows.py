@@ -28,9 +28,7 @@ MAX_COHORTS = 200
 """Cohorts kept of a rolling audit, the most over-represented in the tail first; SQL has all."""
 
 
-def audit_row(
-    audit: Audit, *, window_s: int, end_ns: int, drawn_ns: int | None = None
-) -> AuditRow:
+def audit_row(audit: Audit, *, window_s: int, end_ns: int, drawn_ns: int | None = None) -> AuditRow:
     """Return the row of an audit with its parts.
 
     Args:

@@ -13,6 +13,7 @@ from tailbudget.models.evidence_wire import load
 from tailbudget.models.report import Options, report
 from tailbudget.models.tail import SLOW
 from tailbudget.schemas.catalogue import load_catalogue
+from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import SloTarget

@@ -25,7 +25,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.owned_partition import OwnedPartition
+from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
 from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.settling import settles_ns
@@ -44,10 +44,6 @@ FORGET_S: Final = 7200.0
 
 GONE_S: Final = 600.0
 """A source that no worker marked for so long no longer holds commits back."""
-
-
-class _RevokedError(Exception):
-    """The partition went to another worker while we waited: what we were at is theirs."""
 
 
 class Audit:
@@ -89,7 +85,7 @@ class Audit:
             await self._ready.wait()
             partition = self._partitions.get(event.message.tp.partition)
             if partition is not None and self._current(event.message.generation_id):
-                with contextlib.suppress(_RevokedError):
+                with contextlib.suppress(RevokedError):
                     await self._take(partition, event.value)
             event.ack()
             self._moved.set()
@@ -227,7 +223,7 @@ class Audit:
         """Return a service that is new to this worker.
 
         Raises:
-            _RevokedError: the partition is no longer ours.
+            RevokedError: the partition is no longer ours.
         """
         number = partition.tp.partition
         service = await open_service(name, number, self._settings, self._store, event_ns=event_ns)
@@ -237,7 +233,7 @@ class Audit:
 
     def _require(self, partition: OwnedPartition) -> None:
         if self._partitions.get(partition.tp.partition) is not partition:
-            raise _RevokedError
+            raise RevokedError
 
     async def _fold(self, partition: OwnedPartition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
@@ -297,9 +293,8 @@ class Audit:
         return service.now_ns(watermarks, self._arrived, since)
 
     def _settles_ns(self, service: OwnedService) -> int:
-        grace_ns = int(self._settings.stream.grace_s * 1e9)
-        partition = self._partitions[service.partition]
-        return settles_ns(service, partition, self._now_ns(service) - grace_ns)
+        closed_ns = self._now_ns(service) - int(self._settings.stream.grace_s * 1e9)
+        return settles_ns(service, self._partitions[service.partition], closed_ns)
 
     def _current(self, generation: int) -> bool:
         return bool(self._consumer().app.consumer_generation_id == generation)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from running_worker import RunningWorker, settings_for
 
@@ -42,7 +41,6 @@ class Log:
         slo: what was promised.
         format: of the topic.
         deploys: its deploy events.
-        extra: further settings of the service.
     """
 
     service: str
@@ -113,7 +111,9 @@ def worker(
                 for log in LOGS
             ],
         },
-        services={log.service: {"slo": log.slo} for log in LOGS},
+        # Many requests of a cohort in a pane, so that only some of them are sampled.
+        services={log.service: {"slo": log.slo} for log in LOGS[1:]}
+        | {"chat": {"slo": LOGS[0].slo, "cohort_dims": ["route"]}},
         defaults={
             "covariates": ["input_tokens", "output_tokens", "batch_size", "documents"],
             "cohort_dims": ["route", "model_variant", "region", "customer_tier"],
