@@ -1,8 +1,8 @@
 """The sample of a whole as its panes give it, however the panes were cut on the way.
 
-A pane keeps the `SAMPLE_SIZE` smallest hashes of each cohort, and a whole keeps what lies below
-the least limit of its panes. Parts of a pane that were never together have larger limits each; of
-what lies below them, this finds the limit that the pane itself would have had.
+A whole keeps what lies below the least threshold of its panes. Parts of a pane that were never
+together have larger thresholds each; of what lies below them, this finds the threshold that the
+pane itself would have had (see `models.sample`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.sample import NO_LIMIT, SAMPLE_SIZE
+from tailbudget.models.sample import KEEP, NO_LIMIT
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.summary import Sample, Summary
 
 
 def fair_sample(whole: Summary, pane_ns: int, cohort_of: Mapping[int, Cohort]) -> Summary:
-    """Return a summary of one group with at most `SAMPLE_SIZE` requests of a pane and cohort.
-
-    The slowest few stay besides.
+    """Return a summary of one group with what its panes keep, and the slowest few.
 
     Args:
         whole: of one group, or of none.
@@ -32,11 +30,9 @@ def fair_sample(whole: Summary, pane_ns: int, cohort_of: Mapping[int, Cohort]) -
     if not len(sample.tau):
         return whole
     low = np.flatnonzero((sample.hash < sample.tau[0]) | (sample.tau[0] == NO_LIMIT))
-    rank = _ranks(_keys(sample, low, pane_ns, cohort_of))
-    beyond = sample.hash[low[rank >= SAMPLE_SIZE]]
-    if not len(beyond):
+    limit = _limit(sample, low, pane_ns, cohort_of)
+    if limit >= sample.tau[0]:
         return whole
-    limit = beyond.min()
     at = np.flatnonzero((sample.hash < limit) | sample.slowest)
     fewer = Sample(
         tau=np.array([limit], np.uint64),
@@ -50,23 +46,35 @@ def fair_sample(whole: Summary, pane_ns: int, cohort_of: Mapping[int, Cohort]) -
     return replace(whole, sample=fewer)
 
 
-def _keys(
+def _limit(
     sample: Sample, low: NDArray[np.intp], pane_ns: int, cohort_of: Mapping[int, Cohort]
-) -> NDArray[np.int64]:
-    """Return a number for the pane and cohort of each of these requests."""
-    number: dict[tuple[int, Cohort | None], int] = {}
+) -> np.uint64:
+    """Return the least threshold of the panes: that of a pane's strictest group, or its own."""
+    hashes = sample.hash[low]
     panes = (sample.ts_ns[low] // pane_ns).tolist()
-    cohorts = [cohort_of.get(id_hash) for id_hash in sample.hash[low].tolist()]
-    keys = [number.setdefault(key, len(number)) for key in zip(panes, cohorts, strict=True)]
-    return np.array(keys, np.int64)
+    cohorts = [cohort_of.get(id_hash) for id_hash in hashes.tolist()]
+    pane = _numbered(panes)
+    group = _numbered(list(zip(panes, cohorts, strict=True)))
+    by_group = np.full(len(low) + 1, NO_LIMIT)
+    by_pane = by_group.copy()
+    beyond = np.flatnonzero(_ranks(group) == KEEP.group)
+    np.minimum.at(by_group, pane[beyond], hashes[beyond])
+    beyond = np.flatnonzero(_ranks(pane) == KEEP.pane)
+    by_pane[pane[beyond]] = hashes[beyond]
+    return np.uint64(np.maximum(by_group, by_pane).min())
+
+
+def _numbered(keys: list[object]) -> NDArray[np.int64]:
+    """Return a number for each key; equal keys have equal numbers."""
+    number: dict[object, int] = {}
+    return np.array([number.setdefault(key, len(number)) for key in keys], np.int64)
 
 
 def _ranks(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return for each key how many equal ones stand before it."""
     order = np.argsort(keys, kind="stable")
     ranked = keys[order]
-    starts = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(keys) else order
-    sizes = np.diff(np.r_[starts, len(keys)])
+    first = np.searchsorted(ranked, ranked)
     rank = np.empty(len(keys), np.int64)
-    rank[order] = np.arange(len(keys)) - np.repeat(starts, sizes)
+    rank[order] = np.arange(len(keys)) - first
     return rank
