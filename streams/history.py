@@ -27,7 +27,7 @@ SPANS_S: Final = (300, 3_600, 86_400)
 """Lengths of rollups; each divides the next."""
 
 PANES_AT_ONCE: Final = 360
-"""Panes that are in memory together: an hour of them."""
+"""Panes that a query names: an hour of them."""
 
 ROLLUPS_AT_ONCE: Final = 16
 """Rollups an insert, each of which is a part of a table."""
@@ -83,7 +83,8 @@ class History:
         found = self._store.panes_by_span(self._spans(wanted, SPANS_S[-1])).values()
         # Panes of several lengths are taken for the longest: then a cold window misses none.
         self._pane_ns = max((span.pane_s for span in found), default=1) * SECOND_NS
-        self._complete_ns = max((span.last_ns for span in found), default=0) + self._pane_ns
+        newest_ns = self._store.newest_pane(self._service)
+        self._complete_ns = 0 if newest_ns is None else newest_ns + self._pane_ns
         gathering = Gathering(self._service, pane_ns=self._pane_ns, cold_windows=self._cold)
         self._gather(gathering, wanted, SPANS_S, keep=True)
         self._keep(at_least=1)
@@ -122,22 +123,27 @@ class History:
         span_s = spans_s[-1]
         spans = self._spans(wanted, span_s)
         panes, made = self._store.panes_by_span(spans), self._store.rollups_made(spans)
+        if not keep and not made:
+            self._gather_panes(gathering, wanted)
+            return
         for start_ns, span in sorted(panes.items()):
             whole = Span(start_ns, start_ns + span_s * SECOND_NS)
             fingerprint = self._fingerprint(whole, span)
             kept = self._kept(whole, span_s) if made.get(start_ns) == fingerprint else None
             if kept is not None:
                 gathering.add_evidence(kept)
-            elif keep:
-                gathering.add_evidence(self._made(whole, spans_s, fingerprint))
-            else:
+            elif not keep:
                 self._gather_panes(gathering, whole)
+            elif whole.end_ns > self._complete_ns:  # it still grows; what is below it does not
+                self._gather(gathering, whole, spans_s[:-1], keep=True)
+            else:
+                gathering.add_evidence(self._made(whole, spans_s, fingerprint))
 
     def _gather_panes(self, gathering: Gathering, wanted: Span) -> None:
         starts = self._store.pane_starts(self._service, wanted.start_ns, wanted.end_ns)
         for low in range(0, len(starts), PANES_AT_ONCE):
-            some = self._store.read_panes(self._service, starts[low : low + PANES_AT_ONCE])
-            for _, pane in sorted(some.items()):
+            some = starts[low : low + PANES_AT_ONCE]
+            for pane in self._store.each_pane(self._service, some):
                 gathering.add(pane.summary)
 
     def _kept(self, whole: Span, span_s: int) -> Evidence | None:
@@ -158,17 +164,16 @@ class History:
         gathering = Gathering(self._service, pane_ns=self._pane_ns, cold_windows=cold)
         self._gather(gathering, whole, spans_s[:-1][-1:], keep=False)
         evidence = gathering.evidence()
-        if whole.end_ns <= self._complete_ns:  # else panes of it are still to come
-            rollup = Rollup(
-                service=self._service,
-                span_s=spans_s[-1],
-                start_ns=whole.start_ns,
-                fingerprint=fingerprint,
-                made_ns=self._now_ns,
-                payload=dump(evidence),
-            )
-            self._unkept.append(rollup)
-            self._keep(at_least=ROLLUPS_AT_ONCE)
+        rollup = Rollup(
+            service=self._service,
+            span_s=spans_s[-1],
+            start_ns=whole.start_ns,
+            fingerprint=fingerprint,
+            made_ns=self._now_ns,
+            payload=dump(evidence),
+        )
+        self._unkept.append(rollup)
+        self._keep(at_least=ROLLUPS_AT_ONCE)
         return evidence
 
     def _keep(self, *, at_least: int) -> None:

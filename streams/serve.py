@@ -41,7 +41,8 @@ def run(settings: Settings) -> None:
     with contextlib.ExitStack() as stack:
         if settings.clickhouse.interface == "chdb":
             directory = stack.enter_context(DataDirectory(settings.data_dir))
-            directory.announce(host=settings.web.host, port=settings.web.port)
+            web = settings.web
+            directory.announce(**({"host": web.host, "port": web.port} if web.enabled else {}))
         store = stack.enter_context(contextlib.closing(open_database(settings.clickhouse)))
         store.require_current()
         gc.freeze()

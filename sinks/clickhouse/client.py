@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from tailbudget.schemas.audit_rows import AuditRow
@@ -75,6 +75,10 @@ class ClickHouse:
     def read_panes(self, service: str, panes_ns: Sequence[int]) -> dict[int, StoredPane]:
         """Return those of the panes that exist, as they were written."""
         return panes.read_panes(self._writer, service, panes_ns)
+
+    def each_pane(self, service: str, panes_ns: Sequence[int]) -> Iterator[StoredPane]:
+        """Yield those of the panes that exist, in order, with a bounded number in memory."""
+        return panes.each_pane(self._writer, service, panes_ns)
 
     def recent_totals(self, service: str, since_ns: int, fine_ns: int) -> list[Summary]:
         """Return what windows need of the panes from a time on, oldest first.

@@ -82,6 +82,18 @@ def read_panes(
     return {pane.pane_ns: pane for pane in _read(connection, service, seconds)}
 
 
+def each_pane(
+    connection: Connection, service: str, panes_ns: Sequence[int]
+) -> Iterator[StoredPane]:
+    """Yield the newest version of those panes that exist, in order, a bounded number in memory.
+
+    Raises:
+        ClickHouseError: it may work later.
+    """
+    seconds = sorted({pane_ns // _SECOND_NS for pane_ns in panes_ns})
+    return _read(connection, service, seconds)
+
+
 def newest_pane(connection: Connection, service: str) -> int | None:
     """Return the start of a service's newest pane in nanoseconds; None when it has none."""
     sql = (

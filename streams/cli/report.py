@@ -50,7 +50,7 @@ def report(
     end_ns = now_ns if until is None else instant_ns(until, now_ns)
     if start_ns >= end_ns:
         raise ConfigError(
-            f"--since {since!r} is not before --until {until or 'now'!r}",
+            f"--since {since!r} is not before {f'--until {until!r}' if until else 'now'}",
             remedy="such as --since 48h --until 24h",
         )
     threshold = judging.slow_threshold(slow_request_threshold)

@@ -66,7 +66,7 @@ def test_exit_statuses(home: Path) -> None:
     status, chat = report(home, "chat")
     assert (status, chat["verdict"]) == (1, "breach")
     assert chat["provenance"]["n"] == 900
-    assert chat["provenance"]["start"] == "2026-03-02T10:00:00Z"
+    assert chat["provenance"]["start"] == "2026-03-02T10:00:00.000Z"
     assert chat["cold_start"]["excluded"] > 0
     assert report(home, "calm")[0] == 0
     assert report(home, "few", "--slo", "p99=100")[0] == 4
@@ -77,7 +77,7 @@ def test_a_range_of_it(home: Path) -> None:
     status, part = report(home, "chat", "--until", "2026-03-02T10:05:00Z")
     assert status == 1
     assert 0 < part["provenance"]["n"] < 900
-    assert part["provenance"]["end"] == "2026-03-02T10:05:00Z"
+    assert part["provenance"]["end"] == "2026-03-02T10:05:00.000Z"
     status, said = run("report", "chat", "--since", "1h", "--format", "json", home=home)
     assert (status, json.loads(said)["verdict"]) == (4, "no_data")
     days = (datetime.now(UTC) - datetime.fromtimestamp(T0_NS / 1e9, UTC)).days + 2
@@ -91,7 +91,8 @@ def test_a_range_of_it(home: Path) -> None:
         (("chta",), "nothing was recorded of a service 'chta'"),
         (("chat", "--since", "yesterday"), "'yesterday' is no time"),
         (("chat", "--until", "10 o'clock"), '"10 o\'clock" is no time'),
-        (("chat", "--since", "1h", "--until", "2h"), "--since '1h' is not before --until 2h"),
+        (("chat", "--since", "1h", "--until", "2h"), "--since '1h' is not before --until '2h'"),
+        (("chat", "--since", "2100-01-01"), "--since '2100-01-01' is not before now"),
         (("chat", "--slow-request-threshold", "p42"), "'p42' is no threshold"),
         (("chat", "--slo", "p99=fast"), "--slo 'p99=fast'"),
     ],
