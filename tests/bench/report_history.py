@@ -40,8 +40,7 @@ COPY = """
 INSERT INTO panes SELECT * REPLACE (
     pane - {shift} AS pane,
     arrayMap(at -> at - {shift} * 1000000000, sample_ts_ns) AS sample_ts_ns
-) FROM panes WHERE service = 'chat' AND pane >= {midnight} AND pane < {midnight} + 86400
-SETTINGS prefer_column_name_to_alias = 1
+) FROM (SELECT * FROM panes WHERE service = 'chat' AND pane >= {midnight})
 """
 SETTINGS = Settings.model_validate({"services": {"chat": {"slo": {"p95_ms": 400, "p99_ms": 900}}}})
 
