@@ -12,7 +12,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -59,6 +61,10 @@ def day(seed: int, every_s: int, cohorts: int, requests: int) -> list[StoredPane
     return panes
 
 
+def _command(client: Any, sql: str) -> None:
+    client.command(sql)
+
+
 def timed(call: Callable[[], object]) -> tuple[float, float]:
     """Return seconds by the clock and CPU seconds of a call."""
     wall, cpu = time.perf_counter(), time.process_time()
@@ -81,7 +87,7 @@ def main() -> None:
         for back in range(1, options.days):
             shift = back * DAY_S
             sql = COPY.format(shift=shift, midnight=MIDNIGHT_S)
-            store._writer.request("copying", lambda client, sql=sql: client.command(sql))
+            store._writer.request("copying", partial(_command, sql=sql))
         Console().print(measured(store, options.days))
         store.close()
 

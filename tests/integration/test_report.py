@@ -20,7 +20,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.embedded import free_port
 
 SINCE = ("--since", "2026-03-02T10:00Z")
-SLO = {"services": {"chat": {"slo": {"p95_ms": 250.0}}, "calm": {"slo": {"p50_ms": 9e6}}}}
+SLOS = {"chat": {"slo": {"p95_ms": 250.0}}, "calm": {"slo": {"p50_ms": 9e6}}}
 
 
 def write(store: ClickHouse) -> None:
@@ -36,7 +36,7 @@ def write(store: ClickHouse) -> None:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with settings, an embedded ClickHouse that nobody owns, and data in it."""
     home = tmp_path_factory.mktemp("report")
-    settings_file(home, **SLO)
+    settings_file(home, services=SLOS)
     path = home / "data" / "clickhouse"
     # In a process of its own: this one may have another engine open.
     prelude = f"""
@@ -135,7 +135,7 @@ def test_from_a_server_and_by_a_user_who_may_only_read(
     store = ClickHouse.open(clickhouse_server.target(clickhouse["database"]))
     store.migrate()
     write(store)
-    settings_file(tmp_path, clickhouse=clickhouse, **SLO)
+    settings_file(tmp_path, clickhouse=clickhouse, services=SLOS)
     assert report(tmp_path, "chat") == report(home, "chat")
     assert int(store.query("SELECT count() FROM rollups").rows[0][0]) > 0
     store.close()
@@ -146,7 +146,9 @@ def test_beside_a_worker_that_owns_the_engine(home: Path, bootstrap: str, *, web
     """The worker is asked over HTTP, errors included; one that serves none is named."""
     alone = report(home, "chat")
     port = free_port()
-    settings_file(home, kafka={"bootstrap": bootstrap}, web={"enabled": web, "port": port}, **SLO)
+    settings_file(
+        home, kafka={"bootstrap": bootstrap}, web={"enabled": web, "port": port}, services=SLOS
+    )
     worker = start(["worker"], home)
     try:
         deadline = time.monotonic() + PATIENCE_S
