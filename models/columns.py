@@ -64,12 +64,21 @@ def take(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
 
 def pick(columns: Columns, rows: NDArray[np.intp]) -> Columns:
     """Return the rows at these indices, in their order."""
+    return _chosen(columns, rows, _Picked(columns.ids, rows))
+
+
+def run(columns: Columns, low: int, high: int) -> Columns:
+    """Return the rows [low, high), without a copy."""
+    return _chosen(columns, slice(low, high), _Picked(columns.ids, np.arange(low, high)))
+
+
+def _chosen(columns: Columns, rows: slice | NDArray[np.intp], ids: Sequence[str]) -> Columns:
     return Columns(
         service=columns.service,
         cohorts=columns.cohorts,
         cohort=columns.cohort[rows],
         id_hash=columns.id_hash[rows],
-        ids=_Picked(columns.ids, rows),
+        ids=ids,
         ts_ns=columns.ts_ns[rows],
         outcome=columns.outcome[rows],
         total_ms=columns.total_ms[rows],
@@ -88,28 +97,6 @@ def pick(columns: Columns, rows: NDArray[np.intp]) -> Columns:
 def detached(columns: Columns) -> Columns:
     """Return rows that keep nothing of their batch alive: they may stay for long."""
     return replace(columns, ids=tuple(columns.ids[row] for row in range(len(columns))))
-
-
-def run(columns: Columns, low: int, high: int) -> Columns:
-    """Return the rows [low, high), without a copy."""
-    rows = slice(low, high)
-    return Columns(
-        service=columns.service,
-        cohorts=columns.cohorts,
-        cohort=columns.cohort[rows],
-        id_hash=columns.id_hash[rows],
-        ids=_Picked(columns.ids, np.arange(low, high)),
-        ts_ns=columns.ts_ns[rows],
-        outcome=columns.outcome[rows],
-        total_ms=columns.total_ms[rows],
-        limit_ms=columns.limit_ms[rows],
-        weight=None if columns.weight is None else columns.weight[rows],
-        stages=columns.stages,
-        stage_ms=columns.stage_ms[:, rows],
-        covariates=columns.covariates,
-        covariate=columns.covariate[:, rows],
-        offset=columns.offset[rows],
-    )
 
 
 def relabel(columns: Columns, cohorts: Sequence[Cohort]) -> Columns:
