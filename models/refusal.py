@@ -70,9 +70,9 @@ def may_recommend(found: Findings, causes: Sequence[Cause]) -> str:
     A fix takes a measured attribution to stages and a cause that is named.
     """
     if not is_attributed(found):
-        return "no fix without measured per-stage attribution: log the stages of a request"
+        return "no stage is timed, so no fix can be named: log the stages of a request"
     if found.tail_driver is None:
-        return "no fix without a tail: slow requests take no longer than fast ones"
+        return "slow requests take no longer than fast ones: there is no tail to fix"
     named = [one for one in causes if one.cause is not CauseName.UNKNOWN and one.score >= NAMED]
     if named:
         return ""

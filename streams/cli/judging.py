@@ -104,18 +104,26 @@ def slow_threshold(text: str) -> str | float:
 
 
 def exit_status(audit: Audit) -> int:
-    """Return 0 within the SLO, 1 for a breach, 3 for a refusal, 4 for not enough data."""
+    """Return 0 within the SLO, 1 for a breach, 3 for a refusal, 4 for not enough data.
+
+    Where only part of the audit is refused, as without stages, what was judged goes before it.
+    """
     from tailbudget.schemas.verdicts import Verdict  # noqa: PLC0415
 
-    if audit.refused:
+    if audit.refused and audit.recommendation is None:
         return 3
     if audit.verdict is Verdict.BREACH:
         return 1
-    if audit.verdict in {Verdict.OK, Verdict.AT_RISK}:
-        return 0
+    if audit.verdict not in {Verdict.OK, Verdict.AT_RISK} and not _measured(audit):
+        return 4
+    return 3 if audit.refused else 0
+
+
+def _measured(audit: Audit) -> bool:
+    """Return whether there is enough of everything, and nothing promised to judge it by."""
     promised = audit.provenance.slo is not None and audit.provenance.slo.items()
-    judged = all(row.status is None for row in audit.end_to_end)
-    return 0 if judged and not promised else 4
+    rows = audit.end_to_end
+    return bool(rows) and not promised and all(row.status is None for row in rows)
 
 
 def print_report(

@@ -47,8 +47,8 @@ def recommendation(audit: Audit) -> Section:
 def _blocks(advice: Recommendation) -> Iterator[Block]:
     choice = CHOICES.get(advice.choice, advice.choice)
     yield Paragraph(say("Recommendation: ", Mark(choice), f". {advice.reason}"))
-    yield paragraph("First step: ", advice.first_step or "nothing to do.")
-    yield paragraph("Until then: ", advice.mitigation or "no mitigation is known.")
+    yield paragraph("First step: ", f"{bare(advice.first_step) or 'nothing to do'}.")
+    yield paragraph("Until then: ", f"{bare(advice.mitigation) or 'no mitigation is known'}.")
     if advice.supported:
         rows = tuple(say(*_supported(row)) for row in advice.supported)
         yield Table("The tightest SLO that the profile supports", columns(_SUPPORTED), rows)
