@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tailbudget.models.cohort_split import CohortTotals
 from tailbudget.models.merge import merge
-from tailbudget.models.select import collapse, select_panes, split_panes
+from tailbudget.models.select import collapse, empty, split_panes
 from tailbudget.models.sketch import BUCKETS
 from tailbudget.models.window import Window
 from tailbudget.schemas.cohorts import Cohort
@@ -62,7 +62,7 @@ def merged(parts: list[Summary], start_ns: int, first_ns: int | None) -> tuple[S
     for part in parts:
         inside = {at for at in split_panes(part) if first_ns is None or at >= first_ns}
         if inside:
-            kept += list(split_panes(select_panes(part, inside)).values())
+            kept += [one for pane, one in split_panes(part).items() if pane in inside]
     moved = [_moved(part, start_ns) for part in kept]
     everything = merge(moved)
     return collapse(everything), everything
@@ -122,7 +122,8 @@ def test_window_equals_the_merge_of_what_is_in_it(summary_of: Build, events: lis
             window.add(part)
             first = None if now is None else now // PANE_NS * PANE_NS - (PANES - 1) * PANE_NS
             gone = {at for at in split_panes(part) if first is not None and at < first}
-            parts.append(select_panes(part, set(split_panes(part)) - gone))
+            rest = [one for pane, one in split_panes(part).items() if pane not in gone]
+            parts.append(merge(rest) if rest else empty(part.service))
     first = None if now is None else now // PANE_NS * PANE_NS - (PANES - 1) * PANE_NS
     if not any(first is None or at >= first for part in parts for at in split_panes(part)):
         assert window.total().requests[0] == 0
