@@ -119,6 +119,7 @@ def make(
         baseline=_baseline(settings, asked, plan, progress),
         source=_name(asked.source),
         assumptions=(*reading.found.assumptions, *_of_deploys(asked)),
+        times_known=reading.found.times_known,
     )
     return Made(report(evidence, options), evidence)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tailbudget.schemas.records import NO_SERVICE
 from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, leading
 from tailbudget.sinks.report.clean import bare, clean
 from tailbudget.sinks.report.document import Line, Mark, Name, Span, say
@@ -21,11 +22,17 @@ _STEP_LENGTH: Final = 160  # so that the sentence stays one that is read at a gl
 def headline(audit: Audit) -> Line:
     """Return what breaks and by how much, the tail driver, the worst cohort, the first fix."""
     verdict = Mark(words(audit.verdict).upper(), TONES[audit.verdict])
-    spans: list[Span] = [verdict, ": ", Name(audit.provenance.service), " "]
-    spans += _state(audit)
+    spans: list[Span] = [verdict, ": ", *_subject(audit), *_state(audit)]
     for clause in _clauses(audit):
         spans += ["; ", *clause]
     return say(*spans, ".")
+
+
+def _subject(audit: Audit) -> Iterator[Span]:
+    if audit.provenance.service != NO_SERVICE:
+        yield from (Name(audit.provenance.service), " ")
+    elif audit.verdict in {Verdict.INSUFFICIENT, Verdict.NO_DATA}:
+        yield "the service "
 
 
 def _state(audit: Audit) -> Iterator[Span]:

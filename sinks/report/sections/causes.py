@@ -7,6 +7,7 @@ from typing import Final
 
 from tailbudget.schemas.proposals import Cause, CauseName
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.report.clean import capital
 from tailbudget.sinks.report.document import (
     Block,
     Heading,
@@ -56,12 +57,8 @@ def _title(cause: Cause) -> Line:
     if cause.cause is CauseName.UNKNOWN:
         return say("Unknown cause")
     spans: tuple[Span, ...] = (" through ", Name(cause.stage)) if cause.stage else ()
-    return say(_capital(words(cause.cause)), *spans)
+    return say(capital(words(cause.cause)), *spans)
 
 
 def _list(title: str, texts: tuple[str, ...], nothing: str) -> Block:
     return bullets(title, texts or (nothing,))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

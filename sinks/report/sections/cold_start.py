@@ -7,7 +7,7 @@ from typing import Final
 
 from tailbudget.schemas.sections import ColdStart, ColdWindow, SuspectedStart
 from tailbudget.schemas.verdicts import Audit
-from tailbudget.sinks.report.clean import bare
+from tailbudget.sinks.report.clean import bare, capital
 from tailbudget.sinks.report.document import (
     Block,
     Name,
@@ -47,7 +47,7 @@ def cold_start(audit: Audit) -> Section:
 
 
 def _blocks(found: ColdStart, n: int) -> Iterator[Block]:
-    yield paragraph(f"Verdict: {words(found.verdict)}: {bare(found.note)}.")
+    yield paragraph(f"Verdict: {words(found.verdict)}. {capital(bare(found.note))}.")
     rows = (
         say("unfiltered", ms(found.unfiltered_p99_ms, _unknown(n)), "all requests"),
         say("filtered", ms(found.filtered_p99_ms, "not computable"), _left_out(found)),
