@@ -193,7 +193,7 @@ def _tail(facts: _Facts) -> str:
     strongest, driver = facts.causes[0], facts.found.tail_driver
     through = f" in {strongest.stage}" if strongest.stage else ""
     slower = f"; {driver.stage} is {_ms(driver.delta_ms)} slower in slow requests" if driver else ""
-    return f"The tail has a cause: {strongest.cause}{through}{slower}."
+    return f"The tail has a cause: {strongest.cause.replace('_', ' ')}{through}{slower}."
 
 
 def _estimate(facts: _Facts) -> str:

@@ -18,7 +18,7 @@ BATCH: Final = "batch_workload"
 
 _BATCH_WORDS: Final = ("batch", "offline", "nightly", "training", "evaluation", "backfill")
 _HANDOFF: Final = (
-    "use a throughput or profiling tool: measure items a second and cost for a whole run, and "
+    "Use a throughput or profiling tool: measure items a second and cost for a whole run, and "
     "profile the job (py-spy, torch.profiler, Nsight Systems)"
 )
 _AGREEING: Final = 2
@@ -31,8 +31,8 @@ class Refusal:
 
     Attributes:
         reason: a permanent name, such as "batch_workload".
-        detail: the signs with their figures, in a sentence.
-        handoff: what to use instead.
+        detail: the signs with their figures, a sentence without its full stop.
+        handoff: what to use instead, likewise.
     """
 
     reason: str
@@ -52,7 +52,7 @@ def refusal(evidence: Evidence, *, declared: str | None) -> Refusal | None:
         said = declared.strip().lower()
         if said not in _BATCH_WORDS:
             return None
-        return Refusal(BATCH, f"the workload is declared to be {said}", _HANDOFF)
+        return Refusal(BATCH, f"The workload is declared to be {said}", _HANDOFF)
     seen = signs(evidence)
     if len(seen) < _AGREEING or not any(sign.decisive for sign in seen):
         return None
@@ -82,4 +82,4 @@ def may_recommend(found: Findings, causes: Sequence[Cause]) -> str:
 
 def _detail(seen: Sequence[Sign]) -> str:
     texts = "; ".join(sign.sentence for sign in seen)
-    return f"this looks like batch or offline work: {texts}"
+    return f"This looks like batch or offline work: {texts}"

@@ -124,8 +124,7 @@ def _concluded(audit: Audit, evidence: Evidence, found: Findings, options: Optio
     """Add fixes and the recommendation, or why there is none."""
     no = refusal(evidence, declared=options.workload)
     if no is not None:
-        said = f"{no.reason}: {no.detail}; {no.handoff}"
-        return replace(audit, causes=(), refused=said)
+        return replace(audit, causes=(), refused=f"{no.detail}. {no.handoff}.")
     why_not = may_recommend(found, audit.causes)
     fixes = () if why_not else optimizations(evidence, found, audit.causes, options.catalogue)
     return replace(

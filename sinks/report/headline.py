@@ -7,13 +7,14 @@ from typing import Final
 
 from tailbudget.schemas.records import NO_SERVICE
 from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, leading
-from tailbudget.sinks.report.clean import bare, clean
-from tailbudget.sinks.report.document import Line, Mark, Name, Span, say
+from tailbudget.sinks.report.clean import SENTENCE_LENGTH, bare, clean
+from tailbudget.sinks.report.document import Line, Mark, Name, Span, Tone, say
 from tailbudget.sinks.report.figures import count, ms, pct, signed_ms, times, words
 from tailbudget.sinks.report.sections.cohorts import cohort_name, share_text, worst
 from tailbudget.sinks.report.sections.latency import TONES
 from tailbudget.sinks.report.sections.optimizations import saved_text
 
+_UNSURE: Final = (Verdict.INSUFFICIENT, Verdict.NO_DATA)
 _JUDGED: Final = ("p99", "p95", "p50")  # what an engineer asks for first
 
 _STEP_LENGTH: Final = 160  # so that the sentence stays one that is read at a glance
@@ -21,6 +22,8 @@ _STEP_LENGTH: Final = 160  # so that the sentence stays one that is read at a gl
 
 def headline(audit: Audit) -> Line:
     """Return what breaks and by how much, the tail driver, the worst cohort, the first fix."""
+    if audit.refused and audit.recommendation is None and audit.verdict not in _UNSURE:
+        return _refused(audit)
     verdict = Mark(words(audit.verdict).upper(), TONES[audit.verdict])
     spans: list[Span] = [verdict, ": ", *_subject(audit), *_state(audit)]
     for clause in _clauses(audit):
@@ -28,10 +31,14 @@ def headline(audit: Audit) -> Line:
     return say(*spans, ".")
 
 
+def _refused(audit: Audit) -> Line:
+    return say(Mark("REFUSED", Tone.WARN), ": ", clean(bare(audit.refused), SENTENCE_LENGTH), ".")
+
+
 def _subject(audit: Audit) -> Iterator[Span]:
     if audit.provenance.service != NO_SERVICE:
         yield from (Name(audit.provenance.service), " ")
-    elif audit.verdict in {Verdict.INSUFFICIENT, Verdict.NO_DATA}:
+    elif audit.verdict in _UNSURE:
         yield "the service "
 
 

@@ -29,7 +29,7 @@ _COLUMNS: Final = "Cause | Score > | Stage | Cohort | Input"
 def causes(audit: Audit) -> Section:
     """Return the causes, the most probable first."""
     if not audit.causes:
-        said = paragraph("Not measured: causes were not looked for.")
+        said = paragraph("Not looked for: the audit is refused.")
         return Section("causes", "Causes", (said,))
     rows = tuple(say(*_cells(cause)) for cause in audit.causes)
     table = Table("Causes, the most probable first", columns(_COLUMNS), rows)

@@ -50,7 +50,7 @@ def optimizations(audit: Audit) -> Section:
 
 def _why_none(audit: Audit) -> str:
     if audit.refused:
-        return bare(audit.refused)
+        return "the audit is refused" if audit.recommendation is None else bare(audit.refused)
     if audit.tail_driver is None:
         return "slow requests take no longer than fast ones"
     if all(one.cause is CauseName.UNKNOWN for one in audit.causes):

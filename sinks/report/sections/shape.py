@@ -128,7 +128,7 @@ def _band(row: ShapeBand) -> Iterator[Span]:
     yield row.band
     yield count(row.n)
     for value in (row.p50, row.p95, row.p99, row.max):
-        yield ratio(value, few)
+        yield few if value is None else number(value)
 
 
 def _collinear(audit: Audit) -> Iterator[Block]:

@@ -66,7 +66,7 @@ def test_what_is_declared_goes_before_what_is_seen() -> None:
     live = Service(1).evidence()
     said = refusal(live, declared=" Batch ")
     assert said is not None
-    assert said.detail == "the workload is declared to be batch"
+    assert said.detail == "The workload is declared to be batch"
     assert refusal(nightly_batch(1), declared="online") is None
     assert refusal(live, declared=None) is None
     assert refusal(live, declared="") is None
