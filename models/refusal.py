@@ -17,6 +17,9 @@ BATCH: Final = "batch_workload"
 """The reason of a refusal for batch or offline work."""
 
 _BATCH_WORDS: Final = ("batch", "offline", "nightly", "training", "evaluation", "backfill")
+WORKLOADS: Final = ("online", *_BATCH_WORDS)
+"""What a workload may be declared to be."""
+
 _HANDOFF: Final = (
     "Use a throughput or profiling tool: measure items a second and cost for a whole run, and "
     "profile the job (py-spy, torch.profiler, Nsight Systems)"

@@ -139,7 +139,7 @@ def _provenance(evidence: Evidence, options: Options, ledger: Mapping[str, int])
     told = provenance_of(
         evidence.total, options.slo, start_ns=evidence.start_ns, end_ns=evidence.end_ns
     )
-    known = options.times_known
+    known = options.times_known and bool(len(evidence.total.pane_ns))
     return replace(
         told,
         start=told.start if known else None,

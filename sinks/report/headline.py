@@ -9,9 +9,9 @@ from tailbudget.schemas.records import NO_SERVICE
 from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, leading
 from tailbudget.sinks.report.clean import SENTENCE_LENGTH, bare, clean
 from tailbudget.sinks.report.document import Line, Mark, Name, Span, Tone, say
-from tailbudget.sinks.report.figures import count, ms, pct, signed_ms, times, words
+from tailbudget.sinks.report.figures import NO_TARGET, count, ms, pct, signed_ms, times, words
 from tailbudget.sinks.report.sections.cohorts import cohort_name, share_text, worst
-from tailbudget.sinks.report.sections.latency import TONES
+from tailbudget.sinks.report.sections.latency import TONES, is_unjudged
 from tailbudget.sinks.report.sections.optimizations import saved_text
 
 _UNSURE: Final = (Verdict.INSUFFICIENT, Verdict.NO_DATA)
@@ -25,6 +25,8 @@ def headline(audit: Audit) -> Line:
     if audit.refused and audit.recommendation is None and audit.verdict not in _UNSURE:
         return _refused(audit)
     verdict = Mark(words(audit.verdict).upper(), TONES[audit.verdict])
+    if is_unjudged(audit):
+        verdict = Mark(NO_TARGET.upper(), Tone.WARN)
     spans: list[Span] = [verdict, ": ", *_subject(audit), *_state(audit)]
     for clause in _clauses(audit):
         spans += ["; ", *clause]
@@ -38,7 +40,7 @@ def _refused(audit: Audit) -> Line:
 def _subject(audit: Audit) -> Iterator[Span]:
     if audit.provenance.service != NO_SERVICE:
         yield from (Name(audit.provenance.service), " ")
-    elif audit.verdict in _UNSURE:
+    elif audit.verdict in _UNSURE and not is_unjudged(audit):
         yield "the service "
 
 
@@ -46,7 +48,9 @@ def _state(audit: Audit) -> Iterator[Span]:
     rows = leading(audit.end_to_end)
     judged = [rows[name] for name in _JUDGED if name in rows]
     same = [row for row in judged if row.status is audit.verdict]
-    if audit.verdict is Verdict.NO_DATA or not same:
+    if is_unjudged(audit):
+        yield _met(judged[0])
+    elif audit.verdict is Verdict.NO_DATA or not same:
         yield f"has no judged percentile ({times(audit.provenance.n, 'request')})"
     elif audit.verdict is Verdict.INSUFFICIENT:
         yield f"had {times(audit.provenance.n, 'request')}, too few to judge {_names(same)}"

@@ -6,10 +6,11 @@ import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
+from tailbudget.schemas.context import Context, load_context
 from tailbudget.schemas.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -75,12 +76,23 @@ class Extras:
     Attributes:
         propose_slo: the SLO that the profile supports.
         advice: the optimisation brief.
-        context: file about the service, for the brief.
+        context: about the service, for the brief.
     """
 
     propose_slo: bool = False
     advice: bool = False
-    context: Path | None = None
+    context: Context = Context()
+
+    @classmethod
+    def asked(cls, *, propose_slo: bool, advice: bool, context: Path | None) -> Self:
+        """Return what the options say.
+
+        Raises:
+            ConfigError: the context is wrong, or nothing would read it.
+        """
+        if context is not None and not advice:
+            raise ConfigError("--context is for the brief", remedy="add --advice")
+        return cls(propose_slo, advice, load_context(context) if context else Context())
 
 
 def slow_threshold(text: str) -> str | float:
@@ -138,7 +150,7 @@ def print_report(
         output: a file; None is standard output.
 
     Raises:
-        ConfigError: the file cannot be written, or the context is wrong.
+        ConfigError: the file cannot be written.
         typer.Exit: always, with the exit status.
     """
     from tailbudget.streams.rendering import render, with_extras  # noqa: PLC0415

@@ -46,7 +46,8 @@ class LogProgress:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if self._bar.console.is_terminal:
+            self._bar.stop()
 
     def show(self, progress: Progress) -> None:
         """Show how far the reading is."""

@@ -48,6 +48,7 @@ def report(
     start_ns = instant_ns(since, now_ns)
     end_ns = now_ns if until is None else instant_ns(until, now_ns)
     threshold = judging.slow_threshold(slow_request_threshold)
+    extras = judging.Extras.asked(propose_slo=propose_slo, advice=advice, context=context)
     chosen = settings(config)
     if data is not None:
         chosen = chosen.in_directory(data)
@@ -57,5 +58,4 @@ def report(
     past = Past(service, Span(start_ns, end_ns), now_ns)
     target = parse_slo(slo) if slo else None
     found = ask_report(chosen, past, slo=target, slow_request_threshold=threshold)
-    extras = judging.Extras(propose_slo=propose_slo, advice=advice, context=context)
     judging.print_report(found, extras, format_, output)

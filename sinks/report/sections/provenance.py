@@ -53,7 +53,7 @@ def service_name(audit: Audit) -> Span:
 
 def _window(what: Provenance) -> str:
     if what.start is None or what.end is None:
-        return "not known: the requests have no times"
+        return "not known: no request has a time"
     return f"{what.start} to {what.end}"
 
 

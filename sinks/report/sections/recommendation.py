@@ -39,7 +39,8 @@ def recommendation(audit: Audit) -> Section:
     """Return the choice with its numbers."""
     title = "SLO and capacity"
     if audit.recommendation is None:
-        said = paragraph(f"Nothing is recommended. {capital(bare(audit.refused)) or 'Nobody asked'}.")
+        why = capital(bare(audit.refused)) or "Nobody asked"
+        said = paragraph(f"Nothing is recommended. {why}.")
         return Section("recommendation", title, (said,))
     return Section("recommendation", title, tuple(_blocks(audit.recommendation)))
 
