@@ -28,7 +28,7 @@ from tailbudget.streams.audit_log import (
     open_log,
     open_sql,
 )
-from tailbudget.streams.database import clickhouse_target
+from tailbudget.streams.database import existing_target
 from tailbudget.streams.log_audit import Plan, gather
 from tailbudget.streams.rules import declared_workload, log_rules
 
@@ -176,7 +176,7 @@ def _events(text: bytes) -> Iterable[bytes]:
 def _open(settings: Settings, source: Source, asked: Asked, progress: Report) -> LogReading:
     wanted = replace(asked.wanted, rules=log_rules(settings))
     if isinstance(source, Query):
-        target = clickhouse_target(settings.clickhouse)
+        target = existing_target(settings.clickhouse)
         return open_sql(target, source.sql, wanted, progress, now_ns=asked.now_ns)
     if isinstance(source, Frame):
         return open_frame(source.frame, wanted, now_ns=asked.now_ns)
