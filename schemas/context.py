@@ -36,7 +36,9 @@ class Context(Group):
 
 
 CONTEXT: Final = Kind(
-    "context file", "give another --context", "write one KEY: VALUE a line, such as hardware: 2 x A10G"
+    "context file",
+    "give another --context",
+    "write KEY: VALUE lines, such as hardware: 2 x A10G",
 )
 
 

@@ -84,9 +84,7 @@ def _read(path: Path, kind: Kind) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise ConfigError(
-            f"{kind.name} {path} does not exist", remedy=kind.missing
-        ) from error
+        raise ConfigError(f"{kind.name} {path} does not exist", remedy=kind.missing) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is no UTF-8 text", remedy="save it as UTF-8") from error
     except OSError as error:

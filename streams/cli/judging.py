@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
@@ -81,7 +81,7 @@ class Extras:
 
     propose_slo: bool = False
     advice: bool = False
-    context: Context = Context()
+    context: Context = field(default_factory=Context)
 
     @classmethod
     def asked(cls, *, propose_slo: bool, advice: bool, context: Path | None) -> Self:

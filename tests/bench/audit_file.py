@@ -91,15 +91,16 @@ def duckdb(log: Path) -> None:
     import duckdb as engine  # noqa: PLC0415
 
     wanted = ", ".join(f"quantile_disc({name}, {list(QUANTILES)})" for name in COLUMNS)
-    engine.sql(f"SELECT {wanted} FROM read_parquet('{log}')").fetchall()  # noqa: S608 (our own)
+    engine.sql(f"SELECT {wanted} FROM read_parquet('{log}')").fetchall()
 
 
 WAYS: dict[str, Callable[[Path], None]] = {"ours": ours, "polars": polars, "duckdb": duckdb}
 
 
 def _measure(way: str, log: Path, profile: Path | None) -> None:
-    import tailbudget.streams.log_report
-    import tailbudget.streams.rendering  # noqa: F401, PLC0415 - loaded before the measurement
+    # Loaded before the measurement.
+    import tailbudget.streams.log_report  # noqa: PLC0415
+    import tailbudget.streams.rendering  # noqa: F401, PLC0415
 
     before_mb, began, spent = memory_mb(os.getpid(), "VmRSS"), time.monotonic(), time.process_time()
     if profile and way == "ours":

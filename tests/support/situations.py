@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 from gathered import T0_NS, gathered
 from numpy.typing import NDArray
 
@@ -99,3 +100,10 @@ def nightly_batch_log(seed: int, nights: int = 5, items: int = 40) -> Log:
 def nightly_batch(seed: int, nights: int = 5, items: int = 40) -> Evidence:
     """Return the evidence of that log."""
     return gathered(nightly_batch_log(seed, nights, items), cohort_dims=("caller",))
+
+
+def frame(log: Log) -> pl.DataFrame:
+    """Return the log with ids, and times as dates."""
+    made = pl.DataFrame(log)
+    ids = pl.Series("request_id", [f"r{i}" for i in range(made.height)])
+    return made.with_columns(ids, pl.col("timestamp").cast(pl.Datetime("ns", "UTC")))

@@ -48,7 +48,7 @@ def _cells(cause: Cause) -> Iterator[Span]:
 def _blocks(cause: Cause) -> Iterator[Block]:
     yield Heading(_title(cause))
     yield _list("For it:", cause.evidence, "nothing measured")
-    yield _list("Against it:", cause.against, "nothing measured")
+    yield _list("Against it:", cause.against, "nothing that was measured")
     if cause.missing:
         yield bullets("To measure next:", cause.missing)
 

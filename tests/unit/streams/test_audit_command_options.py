@@ -305,9 +305,7 @@ def test_frames_give_the_report_of_their_file(audit: Command, log: Path, kind: s
         "arrow": frame.to_arrow(),
     }
     found = as_json(
-        audit_frame(
-            made[kind], slo_target="p99=100", slow_request_threshold="p99", service="chat"
-        )
+        audit_frame(made[kind], slo_target="p99=100", slow_request_threshold="p99", service="chat")
     )
     asked = ("--slo", "p99=100", "--slow-request-threshold", "p99", "--service", "chat")
     same = audit(log, *asked).report

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
 import pytest
 from audited_logs import Command
-from situations import Log, classifier_log, fraud_scoring_log, nightly_batch_log
+from golden import golden, seeded_log
+from situations import classifier_log, frame, fraud_scoring_log, nightly_batch_log
 
 SEEDS = [1, 2, 3]
 
 
-def frame(log: Log) -> pl.DataFrame:
-    """Return the log with ids, and times as dates."""
-    made = pl.DataFrame(log)
-    ids = pl.Series("request_id", [f"r{i}" for i in range(made.height)])
-    return made.with_columns(ids, pl.col("timestamp").cast(pl.Datetime("ns", "UTC")))
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_bulk_route_gets_a_batched_fetch(audit: Command, tmp_path: Path, seed: int) -> None:
-    """The lookup a row of one bulk route is the tail; routing it away helps until that is mended."""
+    """The lookups of one bulk route are the tail; routing it away helps until they are mended."""
     log = tmp_path / "scoring.parquet"
     frame(fraud_scoring_log(seed)).write_parquet(log)
     found = audit(log, "--slo", "p99=200", "--service", "fraud-scoring")
@@ -82,6 +75,15 @@ def test_a_workload_is_what_it_is_declared_to_be(audit: Command, tmp_path: Path)
     frame(nightly_batch_log(1)).write_ndjson(night)
     frame(fraud_scoring_log(1, 2_000)).write_ndjson(day)
     assert audit(night, "--workload", "online").status == 4  # 200 requests are too few
-    assert audit(day, "--workload", "batch").report["refused"].startswith(
-        "The workload is declared to be batch. Use a throughput"
+    assert (
+        audit(day, "--workload", "batch")
+        .report["refused"]
+        .startswith("The workload is declared to be batch. Use a throughput")
     )
+
+
+def test_the_report_of_a_seeded_log_is_as_it_was(tailbudget: Command, tmp_path: Path) -> None:
+    """From a file through the command line to Markdown, to the letter."""
+    found = tailbudget(*seeded_log(tmp_path))
+    assert found.status == 1
+    assert found.out == golden("file", "md")

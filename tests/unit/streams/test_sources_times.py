@@ -107,7 +107,9 @@ iso = st.builds(
     st.integers(0, 61),
     st.integers(0, 61),
     digits.map(lambda text: "." + text if text else ""),
-    st.sampled_from(["", "Z", "z", "+00:00", "-03:30", "+0130", "-0500", "+01", "+23:59", "+2:00", "Q"]),
+    st.sampled_from(
+        ["", "Z", "z", "+00:00", "-03:30", "+0130", "-0500", "+01", "+23:59", "+2:00", "Q"]
+    ),
 )
 epochs = st.builds("{}{}".format, st.integers(-(10**20), 10**20), st.sampled_from(["", ".", ".5"]))
 anything = st.one_of(iso, epochs, digits, st.text(max_size=30), st.sampled_from([*READ]))
