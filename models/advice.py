@@ -58,7 +58,7 @@ def _problem(audit: Audit, context: Context) -> str:
     cause = audit.causes[0] if audit.causes else None
     if cause is not None and cause.cause is not CauseName.UNKNOWN:
         through = cause.covariate or _cut(cause.cohort, 6)
-        text += f", because of {cause.cause}{f' ({through})' if through else ''}"
+        text += f", because of {cause.cause.replace('_', ' ')}{f' ({through})' if through else ''}"
     held = f"; constraints: {_cut(', '.join(context.constraints))}" if context.constraints else ""
     return f"{text}{held}."
 
