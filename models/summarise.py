@@ -12,6 +12,7 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.columns import gather
 from tailbudget.models.groups import Groups, compact, number_groups
 from tailbudget.models.moments import empty_moments, moments_of_rows
 from tailbudget.models.order import order, run_starts
@@ -163,18 +164,11 @@ def _sample(columns: Columns, rows: Successes, groups: Groups, keep: Keep) -> Sa
         tau=choice.tau,
         group=rows.group[choice.at].astype(np.int32),
         hash=hashes[choice.at],
-        ids=_ids(columns.ids, rows.at[choice.at].tolist()),
+        ids=tuple(text[:_ID_LETTERS] for text in gather(columns.ids, rows.at[choice.at])),
         ts_ns=ts_ns[choice.at],
         slowest=choice.slowest,
         values=np.ascontiguousarray(values.T),
     )
-
-
-def _ids(ids: Sequence[str], at: list[int]) -> tuple[str, ...]:
-    """Look up request ids, all at once where they are kept in a column that can."""
-    gather = getattr(ids, "gather", None)
-    found = map(ids.__getitem__, at) if gather is None else gather(at)
-    return tuple(text[:_ID_LETTERS] for text in found)
 
 
 def _ledger(

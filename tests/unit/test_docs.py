@@ -225,7 +225,7 @@ NUMBERS = (
     ("record.md", f"more than {held_attempts.MOST_FAILED:,} failed attempts"),
     ("comparison.md", f"at {compare.LEVEL:.0%}".replace("%", " %")),
     ("comparison.md", f"at least {ranks.requests_needed(QUANTILES['p99']):,} on either side"),
-    ("comparison.md", f"at most {evidence.REPORT_SAMPLE:,}"),
+    ("comparison.md", f"at most {evidence.REPORT_SAMPLE.group:,}"),
     ("exactly-once.md", f"every {ingest.MARK_S:g} s"),
     ("exactly-once.md", f"first {lines._RAW_BYTES:,} bytes"),
     ("windows-and-alerts.md", f"above {snapshot.AT_RISK_SHARE:.0%}".replace("%", " %")),

@@ -222,7 +222,7 @@ def test_departed_cohorts_give_up_their_memory(summary_of: Build) -> None:
     assert len(totals.cohorts) == 20
     assert totals.requests.tolist() == [1] * 20
     assert {cohort[0][1].split("-")[0] for cohort in totals.cohorts} == {"r48", "r49"}
-    assert len(window._cohorts._running.table) <= 64
+    assert len(window._cohorts._uses) <= 64
 
 
 def test_repeated_deltas_of_a_pane_do_not_pile_up(summary_of: Build) -> None:
@@ -231,7 +231,7 @@ def test_repeated_deltas_of_a_pane_do_not_pile_up(summary_of: Build) -> None:
     delta = summary_of([100.0, 200.0, 400.0], stages={"queue": [1.0, 2.0, 4.0]})
     for _ in range(1_000):
         window.add(delta)
-    part = window._service._running._parts[0]
+    part = window._service._running._sparse._parts[0]
     held = sum(len(chunk.key) for chunk in part.chunks)
     assert window.total().requests.tolist() == [3_000]
     assert held <= 2 * part.solid
