@@ -158,7 +158,7 @@ def print_report(
     audit = with_extras(*found, extras)
     if output is not None:
         _write(render(audit, format_.value), output)
-    elif format_ is Format.TEXT:
+    elif format_ is Format.TEXT and sys.stdout.isatty():
         from rich.console import Console  # noqa: PLC0415
 
         from tailbudget.sinks.report.text_report import text  # noqa: PLC0415
