@@ -79,16 +79,32 @@ def _print_bullets(block: Bullets, console: Console) -> None:
 def _print_table(table: Table, console: Console) -> None:
     console.print()
     console.print(Text(f"{table.caption}:"))
-    widths = [_least_width(table, at) for at in range(len(table.columns))]
-    needed = sum(widths) + _BETWEEN * (len(widths) - 1) + 2
-    console.print(_grid(table, widths) if needed <= console.width else _records(table))
+    room = console.width - _BETWEEN * (len(table.columns) - 1) - 2
+    widths = _widths(table, room)
+    console.print(_records(table) if widths is None else _grid(table, widths))
+
+
+def _widths(table: Table, room: int) -> list[int] | None:
+    """Return the width of each column; None when something would be cut off."""
+    numbers = range(len(table.columns))
+    widths = [_least_width(table, at) for at in numbers]
+    wanted = [_whole_width(table, at) - widths[at] for at in numbers]
+    spare = room - sum(widths)
+    if spare < 0:
+        return None
+    # Whoever wants little gets it: long notes break over lines, headings need not.
+    for at in sorted(numbers, key=wanted.__getitem__):
+        given = min(spare, wanted[at])
+        widths[at] += given
+        spare -= given
+    return widths
 
 
 def _grid(table: Table, widths: Sequence[int]) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for column, width in zip(table.columns, widths, strict=True):
         justify = "right" if column.figures else "left"
-        grid.add_column(Text(column.heading), justify=justify, min_width=width)
+        grid.add_column(Text(column.heading), justify=justify, width=width)
     for row in table.rows:
         cells = [_line((cell,)) for cell in row]
         for at, cell in enumerate(cells):
@@ -100,6 +116,11 @@ def _grid(table: Table, widths: Sequence[int]) -> Grid:
 def _is_whole(table: Table, at: int) -> bool:
     """Figures never break over lines, nor does what a row is named by."""
     return table.columns[at].figures or not at
+
+
+def _whole_width(table: Table, at: int) -> int:
+    texts = [table.columns[at].heading, *(_words(row[at]) for row in table.rows)]
+    return max(map(cell_len, texts))
 
 
 def _least_width(table: Table, at: int) -> int:
