@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.fair_sample import fair_sample
 from tailbudget.models.groups import number_groups
 from tailbudget.models.merge import merge, regroup
 from tailbudget.models.pile import Pile
@@ -48,7 +49,7 @@ class Evidence:
         cohorts: one group a cohort.
         timeline: one group a slot of `slot_ns`, all cohorts; without covariates and sample.
         slot_ns: length of a slot.
-        cold_windows: spans after deploys, merged where they touch.
+        cold_windows: spans after deploys that touch this span, merged where they touch.
         deploys_known: whether anybody said which deploys there were; without, "filtered" cannot
             be computed, and is not the same as unfiltered.
         warm: one group: requests in panes that no cold window touches; None when there are no
@@ -110,7 +111,6 @@ class Gathering:
 
     def add_evidence(self, part: Evidence) -> None:
         """Add the evidence of another span, gathered with those cold windows that touch it."""
-        self._known = self._known or part.deploys_known
         self._total = [_add(self._total, part.total, REPORT_SAMPLE)]
         if not len(part.total.pane_ns):
             return
@@ -120,9 +120,8 @@ class Gathering:
         if self._cold:
             warm = part.warm if part.warm is not None else part.total
             self._warm = [_add(self._warm, replace(warm, ledger={}), REPORT_SAMPLE)]
-            cohorts = part.cohorts if part.warm is None else part.warm_cohorts
-            if cohorts is not None and len(cohorts.pane_ns):
-                self._warm_cohorts.add(cohorts)
+            cohorts = part.cohorts if part.warm_cohorts is None else part.warm_cohorts
+            self._warm_cohorts.add(cohorts)
         self._keep_names(part.cohort_of)
         if part.instances is not None:
             self._instances.add(_slotted(part.instances, self._slot_ns))
@@ -131,25 +130,34 @@ class Gathering:
         """Return everything that was added."""
         self._fold()
         start_ns, end_ns = self._range or (0, 0)
+        inside = tuple(w for w in self._cold if w.start_ns < end_ns and w.end_ns > start_ns)
         nothing = empty(self._service)
+        total = self._sampled(self._total) or nothing
+        warm = (self._sampled(self._warm) or nothing) if inside else None
+        warm_cohorts = self._warm_cohorts.whole() or nothing
         return Evidence(
             service=self._service,
             start_ns=start_ns,
             end_ns=end_ns,
-            total=self._total[0] if self._total else nothing,
+            total=total,
             cohorts=self._cohorts.whole() or nothing,
             timeline=self._timeline.whole() or nothing,
             slot_ns=self._slot_ns,
-            cold_windows=self._cold,
+            cold_windows=inside,
             deploys_known=self._known,
-            warm=self._if_cold(self._warm[0] if self._warm else None),
+            warm=warm,
             instances=self._instances.whole(),
-            warm_cohorts=self._if_cold(self._warm_cohorts.whole()),
-            cohort_of=dict(self._cohort_of),
+            warm_cohorts=warm_cohorts if inside else None,
+            cohort_of=self._named([total] if warm is None else [total, warm]),
         )
 
-    def _if_cold(self, warm: Summary | None) -> Summary | None:
-        return (warm or empty(self._service)) if self._cold else None
+    def _sampled(self, whole: Sequence[Summary]) -> Summary | None:
+        return fair_sample(whole[0], self._pane_ns, self._cohort_of) if whole else None
+
+    def _named(self, wholes: Sequence[Summary]) -> dict[int, Cohort]:
+        """Return the cohorts of the sampled requests of these."""
+        hashes = np.unique(np.concatenate([whole.sample.hash for whole in wholes]))
+        return {h: self._cohort_of[h] for h in hashes.tolist() if h in self._cohort_of}
 
     def _fold(self) -> None:
         if not self._waiting:
@@ -169,8 +177,7 @@ class Gathering:
             at = np.flatnonzero(~touched(panes.pane_ns, self._pane_ns, self._cold))
             warm = take(panes, at, {})
             self._warm = [_add(self._warm, _one(warm), REPORT_SAMPLE)]
-            if len(at):
-                self._warm_cohorts.add(_by_cohort(warm))
+            self._warm_cohorts.add(_by_cohort(warm))
         self._name_cohorts(panes)
         named = _by_instance(light, self._slot_ns)
         if named is not None:

@@ -91,7 +91,7 @@ class Settings(Group):
         description="settings of one service; a key given here replaces that of defaults",
     )
     environment: str | None = Field(
-        default=None, description="environment whose deploys count; null takes those of all"
+        default=None, description="environment whose deploys count; null takes production's, or all"
     )
     catalogue: Path | None = Field(
         default=None, description="file of fixes that are added to, or replace, those of our own"

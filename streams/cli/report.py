@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.settings import parse_slo
 from tailbudget.streams.cli import judging
 from tailbudget.streams.cli.judging import Format
@@ -47,6 +48,11 @@ def report(
     now_ns = time.time_ns()
     start_ns = instant_ns(since, now_ns)
     end_ns = now_ns if until is None else instant_ns(until, now_ns)
+    if start_ns >= end_ns:
+        raise ConfigError(
+            f"--since {since!r} is not before {f'--until {until!r}' if until else 'now'}",
+            remedy="such as --since 48h --until 24h",
+        )
     threshold = judging.slow_threshold(slow_request_threshold)
     extras = judging.Extras.asked(propose_slo=propose_slo, advice=advice, context=context)
     chosen = settings(config)
