@@ -1,0 +1,72 @@
+"""How large a shift is no news: what a test subtracts before it accumulates anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tailbudget.models.anomaly.normal import cdf
+from tailbudget.models.anomaly.tick import TAIL_POINTS, TAIL_SHARES, Tick
+
+Floats = NDArray[np.float64]
+
+LEAST_EFFECT: Final = 0.05
+"""A stage that is slower by less than 5 % is left alone."""
+LEAST_EFFECT_OF_WAITING: Final = 0.70
+"""A queue follows the load by more than its covariates say; only a large change is news."""
+JITTER_SIGMAS: Final = 3.0
+_LEVERAGE: Final = 2.0
+_NOVELTY: Final = 0.15  # of the latency, where nothing of such a shape was seen
+_TAIL_SHIFT: Final = 0.67  # of the jitter's allowance, on the tail: its jitter has one of its own
+_SLACK: Final = 1.1
+_OF_WAITING: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What is no news, by key.
+
+    Attributes:
+        mean: [K] of the mean score, in standard deviations.
+        tail: [K, 2] share of rows beyond each of `TAIL_POINTS`.
+    """
+
+    mean: Floats
+    tail: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What is known of a key's own variation.
+
+    Attributes:
+        spread: [K] standard deviation of the residual's logarithm.
+        jitter: [K] variance of the slow jitter of the mean score.
+        tail_jitter: [K, 2] of the tail shares.
+        leverage: [K] standard error of the prediction at these shapes.
+        waiting: [K] the stage is a queue.
+    """
+
+    spread: Floats
+    jitter: Floats
+    tail_jitter: Floats
+    leverage: Floats
+    waiting: NDArray[np.bool_]
+
+
+def allowance(tick: Tick, doubt: Doubt) -> Allowance:
+    """Return how much of a tick is no news."""
+    least = np.where(doubt.waiting, LEAST_EFFECT_OF_WAITING, LEAST_EFFECT) / doubt.spread
+    slow = JITTER_SIGMAS * np.sqrt(doubt.jitter)
+    unsure = _LEVERAGE * np.minimum(doubt.leverage, 3.0) + _NOVELTY * tick.novelty / doubt.spread
+    points, shares = np.array(TAIL_POINTS), np.array(TAIL_SHARES)
+    shifted = cdf((_TAIL_SHIFT * slow + unsure)[:, None] - points) - shares
+    moved = np.maximum(JITTER_SIGMAS * np.sqrt(doubt.tail_jitter), shifted)
+    waiting = np.where(doubt.waiting, _OF_WAITING, 0.0)[:, None]
+    return Allowance(
+        mean=np.maximum(least, slow) + unsure,
+        tail=np.minimum(waiting + shares * _SLACK + moved, 0.6),
+    )
