@@ -17,12 +17,13 @@ from tailbudget.models.anomaly.clumps import Clumps
 from tailbudget.models.anomaly.coverage import Coverage
 from tailbudget.models.anomaly.effect import Effects
 from tailbudget.models.anomaly.jitter import Jitter
-from tailbudget.models.anomaly.pending import DELAY_S, Batch, Pending
+from tailbudget.models.anomaly.pending import DELAY_S, Batch, Pending, joined
 from tailbudget.models.anomaly.said import Said
 from tailbudget.models.anomaly.sequential import START, PooledTests, Tests, Weighed
 from tailbudget.models.anomaly.sizes import Sizes
 from tailbudget.models.anomaly.tick import Scored, tick_of
 from tailbudget.models.shape.roles import role_of
+from tailbudget.models.shape.rows import some
 from tailbudget.models.shape.service import ROWS_TO_BEGIN, Learnt, ServiceShapes
 from tailbudget.models.shape.terms import terms
 from tailbudget.schemas.anomalies import Anomaly, StageCohort, State, TickRows
@@ -32,7 +33,7 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 LEARN_EVERY_S: Final = 1.0
-REFIT_EVERY_S: Final = 2.0
+REFIT_EVERY_S: Final = 4.0
 SUSPICIOUS: Final = 0.6 * START
 """From this sum on a key is not learnt, though no alarm began yet."""
 ACCEPT_AFTER_S: Final = 6 * 3600.0
@@ -76,7 +77,7 @@ class Guard:
         key, rows = self._known(rows)
         before = self.alarms.on.copy()
         self._score(now_s, key, rows)
-        self._pending.add(Batch(now_s, key, rows))
+        self._pending.add(Batch(np.full(len(key), now_s), key, rows))
         accepted = self._learn_and_refit(now_s)
         return self.said.changes(now_ns, before, accepted, self)
 
@@ -145,10 +146,7 @@ class Guard:
         self.counts["no time"] += int((~sound).sum())
         self.counts["too many keys"] += int((sound & (key < 0)).sum())
         sound &= key >= 0
-        kept = TickRows(
-            rows.keys, rows.key[sound], rows.ms[sound], rows.covariates, rows.covariate[sound]
-        )
-        return key[sound], kept
+        return key[sound], some(rows, sound)
 
     def _score(self, now_s: float, key: Integers, rows: TickRows) -> None:
         bank = self.shapes.bank
@@ -170,6 +168,7 @@ class Guard:
         scored = Scored(
             key=key,
             score=self.calibration.score(key, stratum_of(slots[:, 5]), log),
+            distance=self.calibration.distance(key, log),
             size=self.sizes.standard(key, slots[:, 0]),
             relative=term / expected[:, None],
             novelty=Coverage.novelty(seen),
@@ -185,12 +184,14 @@ class Guard:
             tail_jitter=self.jitter.tail,
             leverage=bank.leverage(tick.relative),
             waiting=self.waiting,
+            calibration=self.calibration,
+            rows=bank.rows,
         )
         given = Weighed(tick, self.clumps.effective(tick.rows), allowance(tick, doubt))
         added = self.tests.update(now_s, given)
         self.pooled.update(added, bank.stage)
         started = alarms.begin(now_s, self.tests, self.pooled, bank.stage, given)
-        ended = alarms.end(now_s, given, started)
+        ended = alarms.end(now_s, given, started, bank.stage)
         self.tests.sums[ended] = 0.0
         self.pooled.sums[np.unique(bank.stage[ended])] = 0.0
         self.jitter.add(now_s, tick, alarms.on)
@@ -218,15 +219,11 @@ class Guard:
     def _learn(self, now_s: float) -> None:
         suspicious = (self.tests.largest > SUSPICIOUS) & (now_s > self.alarms.muted_s)
         barred = self.alarms.on | suspicious | (self.tests.down > START)
-        for batch in self._pending.due(now_s):
+        kept = set(self.shapes.bank.stage[self.alarms.on].tolist())
+        for batch in joined(self._pending.due(now_s)):
             ok = ~barred[batch.key] & (batch.at_s > self.alarms.ended_s[batch.key])
             if ok.any():
-                rows = batch.rows
-                part = TickRows(
-                    rows.keys, rows.key[ok], rows.ms[ok], rows.covariates, rows.covariate[ok]
-                )
-                kept = set(self.shapes.bank.stage[self.alarms.on].tolist())
-                self._note(self.shapes.learn(batch.key[ok], part, kept))
+                self._note(self.shapes.learn(batch.key[ok], some(batch.rows, ok), kept))
 
     def _note(self, learnt: Learnt) -> None:
         """Calibrate by what was learnt, keys that have just begun from the start."""

@@ -92,7 +92,7 @@ class Jitter(PerKey):
         """Add a tick; windows that are over wait until it is known whether they were sound."""
         self.rows += tick.rows
         self.total += tick.rows * tick.mean
-        self.exceed += tick.exceed
+        self.exceed += tick.exceed[:, : len(TAIL_SHARES)]
         full = (self.rows >= _LEAST_ROWS) & (now_s - self.since_s >= WINDOW_S)
         if full.any():
             self._close(now_s, full, alarmed)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.shape.rows import together
 from tailbudget.schemas.anomalies import TickRows
 
 DELAY_S: Final = 15.0
@@ -22,12 +24,12 @@ class Batch:
     """Rows of one tick.
 
     Attributes:
-        at_s: when they came.
+        at_s: [N] when each came.
         key: [N] index of each row's key.
         rows: the rows.
     """
 
-    at_s: float
+    at_s: NDArray[np.float64]
     key: NDArray[np.int64]
     rows: TickRows
 
@@ -41,13 +43,24 @@ class Pending:
 
     def add(self, batch: Batch) -> None:
         """Let a batch wait."""
-        if self._rows + len(batch.key) <= MOST_ROWS:
+        if len(batch.key) and self._rows + len(batch.key) <= MOST_ROWS:
             self._batches.append(batch)
             self._rows += len(batch.key)
 
     def due(self, now_s: float) -> Iterator[Batch]:
         """Yield the batches that have waited long enough, the oldest first."""
-        while self._batches and self._batches[0].at_s <= now_s - DELAY_S:
+        while self._batches and self._batches[0].at_s[0] <= now_s - DELAY_S:
             batch = self._batches.popleft()
             self._rows -= len(batch.key)
             yield batch
+
+
+def joined(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Yield batches as few larger ones: those in a row with the same keys and covariates."""
+    for _, group in groupby(batches, lambda batch: (batch.rows.keys, batch.rows.covariates)):
+        parts = list(group)
+        yield Batch(
+            np.concatenate([part.at_s for part in parts]),
+            np.concatenate([part.key for part in parts]),
+            together([part.rows for part in parts]),
+        )

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.anomaly.allowance import Allowance
-from tailbudget.models.anomaly.tick import Tick
+from tailbudget.models.anomaly.tick import POINTS, Tick
 from tailbudget.models.per_key import Field, PerKey
+from tailbudget.schemas.anomalies import Test
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -27,14 +28,17 @@ MOST_A_TICK: Final = 0.6 * START
 
 SHIFTS: Final = np.array([0.35, 0.8, 1.6, 2.5])
 """Shifts of the mean that are tested for, in standard deviations beyond the allowance."""
-TAILS: Final = ((0, 0.05), (0, 0.10), (1, 0.08))
-"""(tail point, share added to the allowance) that are tested for."""
+TAILS: Final = ((0, 0.05), (0, 0.10), (1, 0.08), (2, 0.10), (3, 0.03), (3, 0.10))
+"""(point, share added to the allowance) that are tested for."""
 _SLOPE: Final = 0.7
 _SLOPE_SLACK: Final = 0.1
 
-MEAN, TAIL, SLOPE = slice(0, 4), slice(4, 7), 7
-NAMES: Final = (*("mean",) * 4, *("tail",) * 3, "slope")
+TAIL: Final = slice(len(SHIFTS), len(SHIFTS) + len(TAILS))
+SLOPE: Final = TAIL.stop
+NAMES: Final[tuple[Test, ...]] = (*("mean",) * 4, *("tail",) * 3, *("share",) * 3, "slope")
 _TESTS: Final = len(NAMES)
+POINT_OF: Final = np.array([0] * len(SHIFTS) + [point for point, _ in TAILS] + [0])
+"""Which tail point each test counts; the others have the first beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +60,48 @@ class Tests(PerKey):
     """The sums of every key.
 
     Attributes:
-        sums: [K, 8] log-likelihood ratios, in the order of `NAMES`.
+        sums: [K, 11] log-likelihood ratios, in the order of `NAMES`.
         down: [K] the sum for a key that became faster.
-        zero_s: [K, 8] when each was last zero.
+        zero_s: [K, 11] when each was last zero.
+        hits: [K, 4] rows beyond each point since the tests of it were last zero.
+        rows: [K, 4] all rows since then.
     """
 
     FIELDS: ClassVar[Mapping[str, Field]] = {
         "sums": ((_TESTS,), 0.0),
         "down": ((), 0.0),
         "zero_s": ((_TESTS,), 0.0),
+        "hits": ((POINTS,), 0.0),
+        "rows": ((POINTS,), 0.0),
     }
     sums: Floats
     down: Floats
     zero_s: Floats
+    hits: Floats
+    rows: Floats
 
     def update(self, now_s: float, given: Weighed) -> Floats:
-        """Add a tick; return [K, 8] what it added, for pooling."""
+        """Add a tick; return [K, 11] what it added, for pooling."""
         added = increments(given)
         self.sums = np.maximum(0.0, self.sums + np.minimum(added, MOST_A_TICK))
         self.zero_s = np.where(self.sums <= 0, now_s, self.zero_s)
+        self._count(given.tick)
         faster = 0.8 * (-given.tick.mean - given.allow.mean) - 0.32
         self.down = np.clip(self.down + given.effective * faster, 0.0, 2 * START)
         return added
+
+    def share(self, keys: Integers) -> Floats:
+        """Return [k, 4] the share of rows beyond each point since the change began."""
+        share: Floats = self.hits[keys] / np.maximum(self.rows[keys], 1.0)
+        return share
+
+    def _count(self, tick: Tick) -> None:
+        self.hits += tick.exceed
+        self.rows += tick.rows[:, None]
+        over = np.ones((self.size, POINTS), np.bool_)
+        for j, (point, _) in enumerate(TAILS):
+            over[:, point] &= self.sums[:, TAIL.start + j] <= 0
+        self.hits[over] = self.rows[over] = 0.0
 
     @property
     def largest(self) -> Floats:
@@ -90,14 +114,14 @@ class PooledTests(PerKey):
     """The sums of every stage, over its cohorts: a fault of the stage is found sooner.
 
     Attributes:
-        sums: [S, 7] log-likelihood ratios of mean and tail.
+        sums: [S, 10] log-likelihood ratios of mean and tail.
     """
 
     FIELDS: ClassVar[Mapping[str, Field]] = {"sums": ((_TESTS - 1,), 0.0)}
     sums: Floats
 
     def update(self, added: Floats, stage: Integers) -> None:
-        """Add what a tick added to the keys [K, 8]."""
+        """Add what a tick added to the keys [K, 11]."""
         total = np.zeros((self.size, _TESTS - 1))
         np.add.at(total, stage, added[:, : _TESTS - 1])
         self.sums = np.maximum(0.0, self.sums + np.minimum(total, MOST_A_TICK))
@@ -110,7 +134,7 @@ class PooledTests(PerKey):
 
 
 def increments(given: Weighed) -> Floats:
-    """Return [K, 8] the log-likelihood ratio that a tick gives to each test."""
+    """Return [K, 11] the log-likelihood ratio that a tick gives to each test."""
     tick, rows = given.tick, given.tick.rows
     beyond = (tick.mean - given.allow.mean)[:, None]
     mean = given.effective[:, None] * (SHIFTS * beyond - SHIFTS**2 / 2)

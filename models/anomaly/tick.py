@@ -14,6 +14,10 @@ Integers = NDArray[np.int64]
 TAIL_POINTS: Final = (1.645, 2.326)
 """Normal scores that 5 % and 1 % of sound rows exceed."""
 TAIL_SHARES: Final = (0.05, 0.01)
+FAR_POINTS: Final = (2.0, 3.0)
+"""Robust standard deviations above the median residual: there the share of sound rows is measured.
+A slow mode, such as that of cache misses, lies beyond, so that its share is what is counted."""
+POINTS: Final = len(TAIL_POINTS) + len(FAR_POINTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,7 @@ class Scored:
     Attributes:
         key: [N].
         score: [N] normal scores.
+        distance: [N] from the median residual, in robust standard deviations.
         size: [N] standardised logarithm of the main work covariate.
         relative: [N, D] terms divided by the prediction.
         novelty: [N] 0 where much was seen at such a shape, up to 1 where nothing was.
@@ -30,6 +35,7 @@ class Scored:
 
     key: Integers
     score: Floats
+    distance: Floats
     size: Floats
     relative: Floats
     novelty: Floats
@@ -42,7 +48,7 @@ class Tick:
     Attributes:
         rows: [K] scored rows.
         mean: [K] mean score, 0 without rows.
-        exceed: [K, 2] rows beyond each of `TAIL_POINTS`.
+        exceed: [K, 4] rows beyond each of `TAIL_POINTS`, then of `FAR_POINTS`.
         size: [K] sum of how far rows are above the usual size.
         size_score: [K] sum of that times the score.
         size_square: [K] sum of its square.
@@ -69,6 +75,8 @@ def tick_of(scored: Scored, keys: int) -> Tick:
     rows = np.bincount(key, minlength=keys).astype(np.float64)
     each = np.maximum(rows, 1.0)
     above = np.maximum(np.minimum(scored.size, 3.0) - _LARGE, 0.0)
+    beyond = [score > point for point in TAIL_POINTS]
+    beyond += [scored.distance > point for point in FAR_POINTS]
     relative = np.zeros((keys, scored.relative.shape[1]))
     order = np.argsort(key, kind="stable")
     present = np.flatnonzero(rows)
@@ -78,7 +86,7 @@ def tick_of(scored: Scored, keys: int) -> Tick:
     return Tick(
         rows=rows,
         mean=np.bincount(key, score, keys) / each,
-        exceed=np.stack([np.bincount(key, score > point, keys) for point in TAIL_POINTS], axis=1),
+        exceed=np.stack([np.bincount(key, row, keys) for row in beyond], axis=1),
         size=np.bincount(key, above, keys),
         size_score=np.bincount(key, above * score, keys),
         size_square=np.bincount(key, above * above, keys),

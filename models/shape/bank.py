@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -87,7 +87,7 @@ class ShapeBank(PerKey):
 
     def predict(self, key: Integers, term: Floats) -> Floats:
         """Return [N] milliseconds expected, NaN for a key that is not ready."""
-        expected = np.maximum(np.einsum("nd,nd->n", term, self.beta[key]), _LEAST_MS)
+        expected = np.maximum((term * self.beta[key]).sum(axis=1), _LEAST_MS)
         return np.where(self.ready[key], expected, np.nan)
 
     def seen(self, key: Integers, slots: Floats) -> Floats:
@@ -118,7 +118,7 @@ class ShapeBank(PerKey):
     def learn(self, key: Integers, slots: Floats, ms: Floats) -> None:
         """Add rows of ready keys: key [N], slots [N, 7], ms [N] positive."""
         term = terms(slots)
-        expected = np.maximum(np.einsum("nd,nd->n", term, self.beta[key]), _LEAST_MS)
+        expected = np.maximum((term * self.beta[key]).sum(axis=1), _LEAST_MS)
         log = np.log(ms / expected)
         kept = bounded(log, self.middle[key], self.spread[key])
         # A row far above counts less, so that one wrong prediction can't outweigh the others.
@@ -197,11 +197,7 @@ class ShapeBank(PerKey):
 
 def keys_due(bank: ShapeBank) -> Integers:
     """Return the keys that learnt enough since their last fit to be worth another."""
-    worth = bank.fresh >= np.maximum(10.0, 0.01 * bank.rows)
+    worth = bank.fresh >= np.maximum(20.0, 0.02 * bank.rows)
     due: Integers = np.flatnonzero(bank.ready & worth)
     return due
 
-
-def usual(values: Sequence[float]) -> float:
-    """Return the median."""
-    return float(np.median(np.asarray(values)))

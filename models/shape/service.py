@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tailbudget.models.shape.bank import ShapeBank, keys_due
 from tailbudget.models.shape.newcomers import Held, Newcomers
 from tailbudget.models.shape.roles import Choice, choose
+from tailbudget.models.shape.rows import some
 from tailbudget.models.shape.slots import Slotted, needed_of, raw, slotted
 from tailbudget.models.shape.terms import terms
 from tailbudget.models.shape.watch import CovariateWatch
@@ -86,12 +87,11 @@ class ServiceShapes:
             rows: the rows.
             kept: stages whose covariates are not chosen anew now, though they changed.
         """
-        for stage in np.unique(self.bank.stage[key]).tolist():
-            self._watch_stage(stage, key, rows, kept)
+        self._watch_covariates(key, rows, kept)
         ready = self.bank.ready[key]
-        parts = [self._learn_ready(key[ready], _some(rows, ready))]
+        parts = [self._learn_ready(key[ready], some(rows, ready))]
         if not ready.all():
-            self._hold(key[~ready], _some(rows, ~ready))
+            self._hold(key[~ready], some(rows, ~ready))
             for stage in self._newcomers.stages():
                 parts += self._start(stage)
         return _joined(parts)
@@ -147,22 +147,21 @@ class ServiceShapes:
         self.bank.stage[-1] = self.stages.index(key.stage)
         return len(self.keys) - 1
 
-    def _watch_stage(
-        self, stage: int, key: Integers, rows: TickRows, kept: Collection[int]
-    ) -> None:
-        choice = self.choice[stage]
-        mine = (self.bank.stage[key] == stage) & self.bank.ready[key]
-        if choice is None or not mine.any():
-            return
-        part = _some(rows, mine)
-        complete = self.read(key[mine], part).complete
-        given = (part.covariate, complete)
-        if self._watch.outdated(stage, choice, rows.covariates, given) and stage not in kept:
-            self.choice[stage] = None
-            self._watch.forget(stage)
-            forgotten = np.flatnonzero(self.bank.stage == stage)
-            self.bank.reset(forgotten)
-            self.bank.stage[forgotten] = stage
+    def _watch_covariates(self, key: Integers, rows: TickRows, kept: Collection[int]) -> None:
+        """Forget the stages whose covariates went, or got company."""
+        complete = self.read(key, rows).complete
+        of_stage = np.where(self.bank.ready[key], self.bank.stage[key], -1)
+        for stage in np.unique(of_stage[of_stage >= 0]).tolist():
+            choice, mine = self.choice[stage], of_stage == stage
+            given = (rows.covariate[mine], complete[mine])
+            if choice is None or not self._watch.outdated(stage, choice, rows.covariates, given):
+                continue
+            if stage not in kept:
+                self.choice[stage] = None
+                self._watch.forget(stage)
+                forgotten = np.flatnonzero(self.bank.stage == stage)
+                self.bank.reset(forgotten)
+                self.bank.stage[forgotten] = stage
 
     def _learn_ready(self, key: Integers, rows: TickRows) -> Learnt:
         read = self.read(key, rows)
@@ -176,7 +175,7 @@ class ServiceShapes:
         stages = self.bank.stage[key]
         for stage in np.unique(stages).tolist():
             mine = stages == stage
-            part = _some(rows, mine)
+            part = some(rows, mine)
             held = Held(rows.covariates, key[mine], part.covariate, part.ms)
             self._newcomers.add(stage, held)
 
@@ -210,12 +209,6 @@ class ServiceShapes:
 
 def _choice(small: Mapping[str, Any]) -> Choice:
     return Choice(tuple(small["names"]), tuple(small["scales"]), tuple(small["offered"]))
-
-
-def _some(rows: TickRows, at: NDArray[np.bool_]) -> TickRows:
-    return TickRows(
-        rows.keys, rows.key[at], rows.ms[at], rows.covariates, rows.covariate[at]
-    )
 
 
 def _joined(parts: Sequence[Learnt]) -> Learnt:

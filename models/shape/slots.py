@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -46,7 +47,7 @@ def slotted(
         stage: [N] of each row.
         needed: [N, 7] which slots the row's key can't do without.
     """
-    column, scale = _table(names, choice)
+    column, scale = _table(tuple(names), tuple(choice))
     # Two more columns: empty slots read 0, and a covariate that is not offered is missing.
     wide = np.column_stack([covariate, np.zeros(len(covariate)), np.full(len(covariate), np.nan)])
     values = wide[np.arange(len(wide))[:, None], column[stage]] / scale[stage]
@@ -65,14 +66,15 @@ def needed_of(values: Floats) -> NDArray[np.bool_]:
 
 def raw(names: Sequence[str], covariate: Floats, choice: Choice) -> Floats:
     """Return [N, 7] the values of one stage's rows as they are; NaN is missing."""
-    column, scale = _table(names, [choice])
+    column, scale = _table(tuple(names), (choice,))
     wide = np.column_stack([covariate, np.zeros(len(covariate)), np.full(len(covariate), np.nan)])
     result: Floats = wide[:, column[0]] / scale[0]
     return result
 
 
+@lru_cache(maxsize=256)
 def _table(
-    names: Sequence[str], choice: Sequence[Choice | None]
+    names: tuple[str, ...], choice: tuple[Choice | None, ...]
 ) -> tuple[NDArray[np.int64], Floats]:
     at = {name: i for i, name in enumerate(names)}
     column = np.full((len(choice), len(SLOTS)), len(names), np.int64)

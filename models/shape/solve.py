@@ -11,6 +11,7 @@ Floats = NDArray[np.float64]
 
 RIDGE: Final = 1e-4
 """On the correlation scale: terms that are copies of each other share what they explain."""
+_SAME: Final = 1e-5
 _EMPTY: Final = 1e-10  # a term with less evidence than this was always zero
 
 
@@ -24,17 +25,23 @@ def solve(gram: Floats, moment: Floats, start: Floats, sweeps: int) -> Floats:
         gram: [K, D, D] sums of products of the terms.
         moment: [K, D] sums of terms times target.
         start: where to begin.
-        sweeps: how often every coefficient is improved.
+        sweeps: how often every coefficient is improved at most.
     """
     scale, empty = _scaled(gram)
     corr = _correlation(gram, scale, empty)
     target = np.where(empty, 0.0, moment / scale)
     x = np.where(empty, 0.0, start * scale)
+    columns = np.flatnonzero(~empty.all(axis=0))
     rows = np.ascontiguousarray(corr.transpose(1, 0, 2))
     for _ in range(sweeps):
-        for j in range(x.shape[1]):
-            gap = target[:, j] - np.einsum("kd,kd->k", rows[j], x)
+        before = x.copy()
+        # A term that is zero and would not enter needs no turn in this sweep.
+        wanted = (target - np.matmul(corr, x[:, :, None])[:, :, 0] > 0) | (x > 0)
+        for j in columns[wanted[:, columns].any(axis=0)].tolist():
+            gap = target[:, j] - (rows[j] * x).sum(axis=1)
             x[:, j] = np.maximum(0.0, x[:, j] + gap / (1 + RIDGE))
+        if np.abs(x - before).max(initial=0.0) <= _SAME * np.abs(x).max(initial=0.0):
+            break
     return np.where(empty, 0.0, x / scale)
 
 
