@@ -35,7 +35,9 @@ class PerKey:
         if more <= 0:
             return
         for name, (shape, fill) in self.FIELDS.items():
-            setattr(self, name, np.concatenate([getattr(self, name), np.full((more, *shape), fill)]))
+            setattr(
+                self, name, np.concatenate([getattr(self, name), np.full((more, *shape), fill)])
+            )
         self.size = size
 
     def reset(self, keys: NDArray[Any]) -> None:
@@ -57,5 +59,6 @@ class PerKey:
             array = arrays.get(name)
             if array is None or array.size != size * int(np.prod(shape)):
                 raise WireError(f"the state of {size} keys has no such {name!r}")
-            setattr(self, name, array.reshape(size, *shape).astype(np.array(fill).dtype))
+            kind = np.array(fill).dtype
+            setattr(self, name, array.reshape(size, *shape).astype(kind))
         self.size = size

@@ -16,12 +16,15 @@ Floats = NDArray[np.float64]
 
 LEAST_EFFECT: Final = 0.05
 """A stage that is slower by less than 5 % is left alone."""
+LEAST_EFFECT_OF_TAIL: Final = 0.02
+"""More slow rows are news when they lengthen the mean by 2 %: the tail lengthens by far more."""
 LEAST_EFFECT_OF_WAITING: Final = 0.70
 """A queue follows the load by more than its covariates say; only a large change is news."""
-JITTER_SIGMAS: Final = 3.0
-_LEVERAGE: Final = 2.0
+JITTER_SIGMAS: Final = 2.5
+_LEVERAGE: Final = 1.5
 _NOVELTY: Final = 0.15  # of the latency, where nothing of such a shape was seen
-_TAIL_SHIFT: Final = 0.67  # of the jitter's allowance, on the tail: its jitter has one of its own
+_TAIL_SHIFT: Final = 0.8  # of the jitter's allowance, on the tail: its jitter has one of its own
+_FAR_SHIFT: Final = 1.2  # likewise on the far tail, which has none
 _SLACK: Final = 1.1
 _LEAST_SHARE: Final = 0.002
 _OF_WAITING: Final = 0.2
@@ -71,11 +74,10 @@ def allowance(tick: Tick, doubt: Doubt) -> Allowance:
     slow = JITTER_SIGMAS * np.sqrt(doubt.jitter)
     unsure = _LEVERAGE * np.minimum(doubt.leverage, 3.0) + _NOVELTY * tick.novelty / doubt.spread
     points, shares = np.array(TAIL_POINTS), np.array(TAIL_SHARES)
-    by_jitter = (_TAIL_SHIFT * slow + unsure)[:, None]
-    shifted = cdf(by_jitter - points) - shares
+    shifted = cdf((_TAIL_SHIFT * slow + unsure)[:, None] - points) - shares
     moved = np.maximum(JITTER_SIGMAS * np.sqrt(doubt.tail_jitter), shifted)
     waiting = np.where(doubt.waiting, _OF_WAITING, 0.0)[:, None]
-    usual, allowed = _far(doubt, by_jitter)
+    usual, allowed = _far(doubt, (_FAR_SHIFT * slow + unsure)[:, None])
     tail = np.concatenate([shares * _SLACK + moved, allowed], axis=1)
     return Allowance(
         mean=np.maximum(least, slow) + unsure,
@@ -95,5 +97,5 @@ def _far(doubt: Doubt, by_jitter: Floats) -> tuple[Floats, Floats]:
     chance = 2 * np.sqrt(usual / np.maximum(doubt.rows, 1.0)[:, None])
     # A share of the least effect: so many more rows, each slower as those there are.
     excess = doubt.calibration.excess_beyond(points[None, :])
-    least = LEAST_EFFECT / np.maximum(excess, 1.0)
-    return usual, np.maximum(lifted, usual) * _SLACK + np.maximum(chance, _LEAST_SHARE) + least
+    least = LEAST_EFFECT_OF_TAIL / np.maximum(excess, 1.0)
+    return usual, np.maximum(lifted, usual) + np.maximum(chance, _LEAST_SHARE) + least

@@ -94,7 +94,9 @@ class Calibration(PerKey):
         below = np.cumsum(mixed, axis=2)
         total = np.maximum(below[:, :, -1:], 1e-9)
         # The middle of a bin's probability, kept away from 0 and 1 by half a row.
-        score = quantile(np.clip((below - mixed / 2) / total, 0.5 / (total + 1), 1 - 0.5 / (total + 1)))
+        score = quantile(
+            np.clip((below - mixed / 2) / total, 0.5 / (total + 1), 1 - 0.5 / (total + 1))
+        )
         # A histogram of few rows is not trusted to say much.
         trust = np.sqrt(rows / (rows + _SHARED_ROWS / 2))
         clipped = np.clip(score, -LARGEST_SCORE, LARGEST_SCORE)
@@ -107,7 +109,7 @@ class Calibration(PerKey):
         self.longer_below[keys] = np.cumsum(shared * np.exp(from_middle), axis=1)
 
     def excess_beyond(self, distance: Floats) -> Floats:
-        """Return [P] by key [K, P] how many times longer the rows beyond take, less 1, on average."""
+        """Return [K, P] how many times longer the rows beyond take than the median, less 1."""
         log = self.middle[:, None] + distance * self.spread[:, None]
         at = (np.arange(self.size)[:, None], _bin(log))
         rows = np.maximum(1.0 - self.share_below[at], 1e-9)
@@ -140,4 +142,5 @@ def stratum_of(waiting: Floats) -> Integers:
 
 
 def _bin(log: Floats) -> Integers:
-    return np.clip((log - _LEAST_LOG) / _WIDTH, 0, _BINS - 1).astype(np.int64)
+    bins: Floats = np.clip((log - _LEAST_LOG) / _WIDTH, 0, _BINS - 1)
+    return bins.astype(np.int64)

@@ -50,4 +50,5 @@ class Coverage(PerKey):
     def novelty(seen: Floats) -> Floats:
         """Return [N] 0 for familiar rows, near 1 for those whose like was hardly seen."""
         least = seen.min(axis=1, initial=np.inf)
-        return _HALF_NOVEL / (_HALF_NOVEL + least)
+        novelty: Floats = _HALF_NOVEL / (_HALF_NOVEL + least)
+        return novelty

@@ -58,10 +58,10 @@ class Effects(PerKey):
         parts = (None, ratio, ratio * ratio, expected_ms, ms)
         sums = (self.rows, self.ratio, self.square, self.expected, self.measured)
         full = self.rows > _MEMORY_ROWS
-        for total, part in zip(sums, parts, strict=True):
-            total[quiet] = 0.0
-            total[full] *= 0.5
-            total += np.bincount(key, part, self.size)
+        for array, part in zip(sums, parts, strict=True):
+            array[quiet] = 0.0
+            array[full] *= 0.5
+            np.add(array, np.bincount(key, part, self.size), out=array)
 
     def learn(self, key: Integers, ms: Floats, expected_ms: Floats) -> None:
         """Follow what is usual, from rows that are learnt."""

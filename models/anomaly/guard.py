@@ -24,7 +24,7 @@ from tailbudget.models.anomaly.sizes import Sizes
 from tailbudget.models.anomaly.tick import Scored, tick_of
 from tailbudget.models.shape.roles import role_of
 from tailbudget.models.shape.rows import some
-from tailbudget.models.shape.service import ROWS_TO_BEGIN, Learnt, ServiceShapes
+from tailbudget.models.shape.service import Learnt, ServiceShapes
 from tailbudget.models.shape.terms import terms
 from tailbudget.schemas.anomalies import Anomaly, StageCohort, State, TickRows
 
@@ -38,7 +38,6 @@ SUSPICIOUS: Final = 0.6 * START
 """From this sum on a key is not learnt, though no alarm began yet."""
 ACCEPT_AFTER_S: Final = 6 * 3600.0
 """An alarm that lasts so long is accepted as the new normal, and that is said."""
-_KEPT_ON_ACCEPT: Final = 0.02
 _QUIET: Final = 1.0
 _LONG_AGO: Final = -1e12
 _MOST_FADE_S: Final = 10.0
@@ -102,8 +101,8 @@ class Guard:
         bank = self.shapes.bank
         order: list[tuple[Mask, State]] = [
             (self.alarms.on, "alarmed"),
-            (~bank.ready, "learning"),
             (self.coverage.accepted, "accepted"),
+            (~bank.ready, "learning"),
             (self.coverage.unseen > 0.5, "unseen_shape"),
         ]
         return {
@@ -235,15 +234,14 @@ class Guard:
         self.effects.learn(learnt.key, learnt.ms, learnt.expected_ms)
         self.sizes.learn(learnt.key, learnt.slots[:, 0])
         self.calibration.refresh(started)
-        self.coverage.accepted &= self.shapes.bank.rows < ROWS_TO_BEGIN
+        self.coverage.accepted &= ~self.shapes.bank.ready
 
     def _accept(self, now_s: float, keys: Integers) -> None:
         bank, alarms = self.shapes.bank, self.alarms
-        for array in (bank.gram, bank.moment, bank.rows, self.calibration.histogram):
-            array[keys] *= _KEPT_ON_ACCEPT
+        bank.forget(keys)
         alarms.on[keys] = False
         alarms.ended_s[keys] = now_s
-        alarms.muted_s[keys] = now_s + 3 * DELAY_S
+        alarms.muted_s[keys] = now_s + DELAY_S
         self.tests.reset(keys)
         self.pooled.sums[np.unique(bank.stage[keys])] = 0.0
         self.coverage.accepted[keys] = True

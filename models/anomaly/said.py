@@ -46,9 +46,7 @@ class Said:
             for stage, keys in sorted(self.cohorts.items())
         ]
 
-    def _stage(
-        self, now_ns: int, stage: int, accepted: Integers, guard: Guard
-    ) -> list[Anomaly]:
+    def _stage(self, now_ns: int, stage: int, accepted: Integers, guard: Guard) -> list[Anomaly]:
         on = np.flatnonzero(guard.alarms.on & (guard.shapes.bank.stage == stage)).tolist()
         known = self.cohorts.get(stage, [])
         together = sorted({*known, *on})

@@ -62,7 +62,7 @@ class Tests(PerKey):
     Attributes:
         sums: [K, 11] log-likelihood ratios, in the order of `NAMES`.
         down: [K] the sum for a key that became faster.
-        zero_s: [K, 11] when each was last zero.
+        zero_s: [K, 11] when each last began to grow.
         hits: [K, 4] rows beyond each point since the tests of it were last zero.
         rows: [K, 4] all rows since then.
     """
@@ -83,8 +83,8 @@ class Tests(PerKey):
     def update(self, now_s: float, given: Weighed) -> Floats:
         """Add a tick; return [K, 11] what it added, for pooling."""
         added = increments(given)
-        self.sums = np.maximum(0.0, self.sums + np.minimum(added, MOST_A_TICK))
         self.zero_s = np.where(self.sums <= 0, now_s, self.zero_s)
+        self.sums = np.maximum(0.0, self.sums + np.minimum(added, MOST_A_TICK))
         self._count(given.tick)
         faster = 0.8 * (-given.tick.mean - given.allow.mean) - 0.32
         self.down = np.clip(self.down + given.effective * faster, 0.0, 2 * START)

@@ -87,9 +87,14 @@ def tick_of(scored: Scored, keys: int) -> Tick:
         rows=rows,
         mean=np.bincount(key, score, keys) / each,
         exceed=np.stack([np.bincount(key, row, keys) for row in beyond], axis=1),
-        size=np.bincount(key, above, keys),
-        size_score=np.bincount(key, above * score, keys),
-        size_square=np.bincount(key, above * above, keys),
+        size=_sum(key, above, keys),
+        size_score=_sum(key, above * score, keys),
+        size_square=_sum(key, above * above, keys),
         relative=relative / each[:, None],
         novelty=np.bincount(key, scored.novelty, keys) / each,
     )
+
+
+def _sum(key: Integers, values: Floats, keys: int) -> Floats:
+    # Without rows numpy counts in integers.
+    return np.bincount(key, values, keys).astype(np.float64, copy=False)

@@ -94,7 +94,8 @@ class ShapeBank(PerKey):
         """Return [N, 7] how many rows of the key had a value like this one, by slot."""
         at = np.arange(len(SLOTS))
         count: Floats = self.covered[key[:, None], at, cover_bins(slots)]
-        return np.where(self.needed[key], count, np.inf)
+        known: Floats = np.where(self.needed[key], count, np.inf)
+        return known
 
     def leverage(self, relative: Floats) -> Floats:
         """Return [K] the standard error of the mean prediction, in standard deviations of noise.
@@ -102,7 +103,9 @@ class ShapeBank(PerKey):
         Args:
             relative: [K, D] mean of the terms divided by the prediction.
         """
-        variance = np.einsum("kd,kd->k", np.einsum("kde,ke->kd", self.leverage_of, relative), relative)
+        variance = np.einsum(
+            "kd,kd->k", np.einsum("kde,ke->kd", self.leverage_of, relative), relative
+        )
         return np.sqrt(np.maximum(variance, 0.0))
 
     def start(self, key: int, slots: Floats, ms: Floats) -> None:
@@ -114,6 +117,12 @@ class ShapeBank(PerKey):
         self.ready[key] = True
         self.learn(np.full(len(ms), key), slots, ms)
         self.refit(np.array([key]))
+
+    def forget(self, keys: Integers) -> None:
+        """Make some keys new; they keep their stage."""
+        stage = self.stage[keys]
+        self.reset(keys)
+        self.stage[keys] = stage
 
     def learn(self, key: Integers, slots: Floats, ms: Floats) -> None:
         """Add rows of ready keys: key [N], slots [N, 7], ms [N] positive."""
@@ -149,7 +158,7 @@ class ShapeBank(PerKey):
         """Forget: evidence of all keys loses its share for so many seconds."""
         keep = 0.5 ** (elapsed_s / HALF_LIFE_S)
         for array in (self.gram, self.moment, self.rows, self.covered):
-            array *= keep
+            np.multiply(array, keep, out=array)
 
     def refit(self, keys: Integers) -> None:
         """Solve again for some ready keys."""
@@ -179,7 +188,7 @@ class ShapeBank(PerKey):
         """Take back what `arrays` returned; leverage is solved for again."""
         lower = np.tril_indices(_D)
         gram = np.zeros((size, _D, _D))
-        packed = arrays["gram"].reshape(size, -1)
+        packed = arrays["gram"].reshape(size, len(lower[0]))
         gram[:, lower[0], lower[1]] = packed
         gram[:, lower[1], lower[0]] = packed
         super().restore({**arrays, "gram": gram}, size)
@@ -200,4 +209,3 @@ def keys_due(bank: ShapeBank) -> Integers:
     worth = bank.fresh >= np.maximum(20.0, 0.02 * bank.rows)
     due: Integers = np.flatnonzero(bank.ready & worth)
     return due
-

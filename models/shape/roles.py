@@ -69,8 +69,8 @@ def _strength(x: Floats, ms: Floats) -> float:
     there = np.isfinite(x)
     if there.sum() < 10 or np.ptp(x[there]) <= _CONSTANT * np.abs(x[there]).max():
         return -1.0
-    ranks = [np.argsort(np.argsort(v[there], kind="stable")) for v in (x, ms)]
-    return float(abs(np.corrcoef(*ranks)[0, 1]))
+    ranks = [np.argsort(np.argsort(v[there], kind="stable")).astype(np.float64) for v in (x, ms)]
+    return float(abs(np.corrcoef(ranks[0], ranks[1])[0, 1]))
 
 
 def _scale(x: Floats) -> float:

@@ -18,6 +18,7 @@ from tailbudget.models.shape.terms import terms
 from tailbudget.models.shape.watch import CovariateWatch
 from tailbudget.models.state_bytes import pack, unpack
 from tailbudget.schemas.anomalies import StageCohort, TickRows
+from tailbudget.schemas.errors import WireError
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -115,7 +116,11 @@ class ServiceShapes:
             WireError: it is damaged, or of another version.
         """
         shapes = cls()
-        shapes.restore(*unpack(SCHEMA, body))
+        small, arrays = unpack(SCHEMA, body)
+        try:
+            shapes.restore(small, arrays)
+        except (KeyError, TypeError, ValueError) as error:
+            raise WireError(f"the state of shape models lacks {error}") from error
         return shapes
 
     def small(self) -> dict[str, Any]:
@@ -159,9 +164,7 @@ class ServiceShapes:
             if stage not in kept:
                 self.choice[stage] = None
                 self._watch.forget(stage)
-                forgotten = np.flatnonzero(self.bank.stage == stage)
-                self.bank.reset(forgotten)
-                self.bank.stage[forgotten] = stage
+                self.bank.forget(np.flatnonzero(self.bank.stage == stage))
 
     def _learn_ready(self, key: Integers, rows: TickRows) -> Learnt:
         read = self.read(key, rows)

@@ -52,7 +52,7 @@ def slotted(
     wide = np.column_stack([covariate, np.zeros(len(covariate)), np.full(len(covariate), np.nan)])
     values = wide[np.arange(len(wide))[:, None], column[stage]] / scale[stage]
     sound = np.isfinite(values) & (values >= 0)
-    complete = (sound | ~needed).all(axis=1)
+    complete: NDArray[np.bool_] = np.logical_and.reduce(sound | ~needed, axis=1)
     values = np.where(needed & sound, np.minimum(values, LARGEST), 0.0)
     return Slotted(values, complete)
 

@@ -75,48 +75,58 @@ class Draws:
     tail: Floats
 
 
-def faulty_ms(
-    scenario: FaultScenario, acts: Episodes, stage: str, work: Workload, at_s: Floats, draws: Draws
-) -> tuple[Floats, Floats]:
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """A fault at work on one run.
+
+    Attributes:
+        scenario: what it is.
+        episodes: when it acts.
+        work: the requests.
+        draws: the random numbers of each.
+    """
+
+    scenario: FaultScenario
+    episodes: Episodes
+    work: Workload
+    draws: Draws
+
+
+def faulty_ms(run: Acting, stage: str, at_s: Floats) -> tuple[Floats, Floats]:
     """Return [N] a stage's time without and with the fault, before noise."""
-    sound = mean_ms(scenario.family, stage, work, draws.miss < MISS_SHARE)
-    if stage not in AFFECTED[scenario.fault]:
+    sound = mean_ms(run.scenario.family, stage, run.work, run.draws.miss < MISS_SHARE)
+    if stage not in AFFECTED[run.scenario.fault]:
         return sound, sound
-    acting = within(at_s, acts.spans)
-    return sound, np.where(acting, _slowed(scenario, acts, work, sound, (at_s, draws)), sound)
+    acting = within(at_s, run.episodes.spans)
+    return sound, np.where(acting, _slowed(run, sound, at_s), sound)
 
 
-def _slowed(
-    scenario: FaultScenario,
-    acts: Episodes,
-    work: Workload,
-    sound: Floats,
-    given: tuple[Floats, Draws],
-) -> Floats:
-    at_s, draws = given
-    extra = scenario.effect - 1
-    if scenario.fault == "driver_constant":
+def _slowed(run: Acting, sound: Floats, at_s: Floats) -> Floats:
+    """Return [N] what a stage takes while the fault acts."""
+    work, fault, extra = run.work, run.scenario.fault, run.scenario.effect - 1
+    if fault == "driver_constant":
         usual = [np.median(sound[(work.cohort == c) & ~work.shifted]) for c in range(3)]
         return sound + extra * np.array(usual)[work.cohort]
-    if scenario.fault == "cache_storm":
-        usual = HIT_MS + MISS_SHARE * (MISS_MS - HIT_MS)
-        share = MISS_SHARE + extra * usual / (MISS_MS - HIT_MS)
-        return mean_ms(scenario.family, "lookup", work, draws.miss < share)
-    if scenario.fault == "leak":
-        start, end = acts.spans[0]
+    if fault == "cache_storm":
+        mean = HIT_MS + MISS_SHARE * (MISS_MS - HIT_MS)
+        share = MISS_SHARE + extra * mean / (MISS_MS - HIT_MS)
+        return mean_ms(run.scenario.family, "lookup", work, run.draws.miss < share)
+    if fault == "leak":
+        start, end = run.episodes.spans[0]
         return sound * (1 + extra * np.clip((at_s - start) / (end - start), 0, 1))
-    if scenario.fault == "quadratic_kernel":
+    if fault == "quadratic_kernel":
         return sound + extra * _quadratic_share(work, sound)
-    if scenario.fault == "tail_only":
-        return np.where(draws.tail < _TAIL_SHARE, sound * (1 + 4 * extra), sound)
-    return sound * scenario.effect
+    if fault == "tail_only":
+        return np.where(run.draws.tail < _TAIL_SHARE, sound * (1 + 4 * extra), sound)
+    return sound * run.scenario.effect
 
 
 def _quadratic_share(work: Workload, sound: Floats) -> Floats:
     """Return what to add so that the mean of unshifted agent requests is doubled."""
     part = quadratic_ms(work) * (1 + 0.03 * (work.batch - 1))
     usual = (work.cohort == 2) & ~work.shifted
-    return part * (sound[usual].mean() / part[usual].mean())
+    extra: Floats = part * (sound[usual].mean() / part[usual].mean())
+    return extra
 
 
 def slow_service(scenario: FaultScenario, acts: Episodes, at_s: Floats) -> Floats:

@@ -88,9 +88,8 @@ def _stage(run: _Run, index: int, name: str) -> _Part:
     else:
         nominal = mean_ms(run.scenario.family, name, run.work, np.zeros(len(run.work), np.bool_))
         at_s = run.clock_s + nominal / 1000
-        sound, slowed = faults.faulty_ms(
-            run.scenario, run.acts, name, run.work, at_s, run.draws
-        )
+        acting = faults.Acting(run.scenario, run.acts, run.work, run.draws)
+        sound, slowed = faults.faulty_ms(acting, name, at_s)
         cold = faults.warm_up(run.acts.deploys, at_s)
         drift = _drift(run, at_s) * (1 + _COLD.get(name, 0.5) * cold)
     ms = slowed * noise * drift

@@ -91,7 +91,7 @@ def within(times_s: Floats, spans: tuple[Span, ...]) -> NDArray[np.bool_]:
 def _shift_spans(scenario: FaultScenario, random: np.random.Generator) -> tuple[Span, ...]:
     """Return when the workload shifts: once before the faults, and once with the second one."""
     scale = scenario.duration_s / _NOMINAL_S
-    start, end, again = (400, 800, 1080) + random.uniform(-20, 20, 3)
+    start, end, again = np.array([400, 800, 1080]) + random.uniform(-20, 20, 3)
     return (start * scale, end * scale), (again * scale, scenario.duration_s)
 
 
@@ -127,7 +127,8 @@ def _tokens(
         tokens[some] = 3500 * np.exp(0.6 * random.normal(size=int(some.sum())))
     if scenario.shift == "long_inputs_all":
         tokens[chat] *= 10
-    return np.clip(np.round(tokens), 4, _LONGEST)
+    rounded: Floats = np.clip(np.round(tokens), 4, _LONGEST)
+    return rounded
 
 
 def _outputs(
@@ -139,7 +140,8 @@ def _outputs(
     output = np.array(_OUTPUT)[cohort] * np.exp(0.7 * random.normal(size=len(cohort)))
     if scenario.shift == "long_outputs":
         output[shifted] *= 4
-    return np.clip(np.round(output), 1, 8192)
+    rounded: Floats = np.clip(np.round(output), 1, 8192)
+    return rounded
 
 
 def _documents(

@@ -4,8 +4,8 @@
     python tests/bench/anomaly.py --jobs 2 --out results.jsonl
 
 Each run is a scenario of `tailbudget.streams.faulty`, by its permanent name. Rivals see every
-fifth run, for they cost more than we do. With `--out` every run is kept when it is done, a second
-start goes on where the first was stopped, and `--print` shows what there is.
+eleventh run, for they cost more than we do. With `--out` every run is kept when it is done, a
+second start goes on where the first was stopped, and `--print` shows what there is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEYS: Final = tuple(StageCohort(stage, cohort) for stage in STAGES for cohort in
 SAMPLE: Final = 40
 """Rows a key and tick at most, as the samples of the pane summaries are bounded."""
 COLD_S: Final = 120.0
-RIVALS_EVERY: Final = 5
+RIVALS_EVERY: Final = 11
 OURS: Final = "tailbudget"
 
 
@@ -95,12 +95,10 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _results(
-    runs: list[FaultScenario], options: argparse.Namespace
-) -> Iterator[list[Result]]:
+def _results(runs: list[FaultScenario], options: argparse.Namespace) -> Iterator[list[Result]]:
     with ProcessPoolExecutor(options.jobs) as pool:
         futures = [
-            pool.submit(measure, run, rivals=not options.no_rivals and i % RIVALS_EVERY == 0)
+            pool.submit(measure, run, rivals=not options.no_rivals and i % RIVALS_EVERY == 3)
             for i, run in enumerate(runs)
         ]
         for i, future in enumerate(as_completed(futures)):
@@ -165,9 +163,7 @@ def _rows(traffic: FaultyTraffic, at: slice) -> TickRows:
     else:
         kept = np.arange(len(key))
     rows = np.arange(at.start, at.stop)[kept]
-    return TickRows(
-        KEYS, traffic.key[rows], traffic.ms[rows], COVARIATES, traffic.covariate[rows]
-    )
+    return TickRows(KEYS, traffic.key[rows], traffic.ms[rows], COVARIATES, traffic.covariate[rows])
 
 
 class _Seconds:
