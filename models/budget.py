@@ -62,9 +62,9 @@ class _Future:
         gone = np.searchsorted(self.starts_ns, np.broadcast_to(left, at_ns.shape))
         bad = self.bad[-1] - self.bad[gone] + self.rates[1] * ahead
         if self.allowed_share is None:
-            return np.asarray(bad >= self.allowed) & (bad > 0)
+            return np.asarray((bad >= self.allowed) & (bad > 0), np.bool_)
         total = self.total[-1] - self.total[gone] + self.rates[0] * ahead
-        return np.asarray(bad >= self.allowed_share * total) & (bad > 0)
+        return np.asarray((bad >= self.allowed_share * total) & (bad > 0), np.bool_)
 
 
 def budgets(

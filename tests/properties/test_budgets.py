@@ -66,7 +66,7 @@ def test_the_window_of_a_merge_is_the_merge_of_the_windows(
 def test_the_budget_of_a_merge_counts_what_its_parts_count(
     a: list[tuple[int, int, int]], b: list[tuple[int, int, int]], now_s: int
 ) -> None:
-    """Events and allowances add up; what is left is below nothing exactly when the SLO is missed."""
+    """Events and allowances add up; less than nothing is left exactly when the SLO is missed."""
     now_ns = T0_NS + now_s * SECOND_NS
     x, y = tally_of(a, slice_s=60), tally_of(b, slice_s=60)
     first, second = (budgets(part, SLO, now_ns).measured for part in (x, y))

@@ -51,7 +51,7 @@ def test_a_month_begins_at_local_midnight_on_either_side_of_a_change() -> None:
 
 
 def test_short_months_do_not_move_later_ones() -> None:
-    """Periods that begin on the 31st begin on the last day of shorter months, and the 31st again."""
+    """Periods that begin on the 31st begin on a shorter month's last day, then on the 31st."""
     period = Period(1, "M", "2026-01-31T00:00:00")
     begins = [begin_ns(period, number) for number in range(4)]
     assert begins == [ns(f"2026-{day}T00:00:00") for day in ("01-31", "02-28", "03-31", "04-30")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from requests_of import T0_NS, columns_of, summary_of
 from slo_events import SECOND_NS, tally_of
 
@@ -13,13 +14,14 @@ from tailbudget.models.slo_counts import SloCounts
 from tailbudget.models.tally import as_slices, count, merge_tallies, tally, without
 from tailbudget.schemas.objectives import Correction, Objective
 from tailbudget.schemas.records import Outcome
+from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.tally import Count
 
 PANE_NS = 10 * SECOND_NS
 ALL = Objective("chat", "all", Fraction(99, 100), threshold_ms=500.0)
 
 
-def summary(thresholds_ms: tuple[float, ...] = (500.0,)) -> object:
+def summary(thresholds_ms: tuple[float, ...] = (500.0,)) -> Summary:
     """Return 30 requests of 490 to 519 ms, a second apart; the first one failed."""
     times = [T0_NS + i * SECOND_NS for i in range(30)]
     columns = columns_of([490.0 + i for i in range(30)], ts_ns=times)
@@ -98,10 +100,6 @@ def test_a_window_asked_for_earlier_sees_no_later_events() -> None:
 
 def test_slices_that_do_not_fit_are_refused() -> None:
     """Minutes cannot be put into slices of 45 s."""
-    try:
+    with pytest.raises(ValueError, match="do not fit"):
         merge_tallies([tally_of(((0, 1, 0),), slice_s=60)], 45 * SECOND_NS)
-    except ValueError as error:
-        assert "do not fit" in str(error)
-    else:
-        raise AssertionError
     assert np.array_equal(merge_tallies([], 1).start_ns, [])
