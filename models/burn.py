@@ -53,8 +53,8 @@ class Burn:
 
     Attributes:
         rule: the rule.
-        long: burn rate over its long window; None without events.
-        short: burn rate over its short window; None without events.
+        long: burn rate over its long window, unknown events left out; None without events.
+        short: the same over its short window.
         long_count: events of the long window.
         burning: whether it fires; None when unknown events decide.
         holding: it would not fire, and is not over either.
@@ -98,14 +98,18 @@ def largest_rate(allowed: Fraction) -> float:
     return float(1 / allowed)
 
 
-def burn_rate(counted: Count, allowed: Fraction) -> float | None:
-    """Return the burn rate of a window, unknown events left out; None without events."""
-    return counted.bad / counted.total / float(allowed) if counted.total else None
+def measure(objective: Objective, counts: Counts, age_s: float | None = None) -> tuple[Burn, ...]:
+    """Return what each rule of an objective measures now.
 
+    A window that reaches back beyond the first event counts as if the time before had brought as
+    many events, all good: else the first failures of a young service would burn a whole budget.
 
-def measure(objective: Objective, counts: Counts) -> tuple[Burn, ...]:
-    """Return what each rule of an objective measures now."""
-    return tuple(_burn(rule, objective, counts) for rule in rules_of(objective))
+    Args:
+        objective: what was promised.
+        counts: events of the windows that end now.
+        age_s: how long ago the first event ever was; None when that is beyond every window.
+    """
+    return tuple(_burn(rule, objective, counts, age_s) for rule in rules_of(objective))
 
 
 def reading(objective: Objective, burns: Sequence[Burn], silent_s: float | None) -> Reading:
@@ -164,8 +168,11 @@ def _whole(seconds: Fraction, step_s: int) -> int:
     return max(round(seconds / step_s), 1) * step_s
 
 
-def _burn(rule: BurnRule, objective: Objective, counts: Counts) -> Burn:
+def _burn(rule: BurnRule, objective: Objective, counts: Counts, age_s: float | None) -> Burn:
     long, short = counts(rule.long_s), counts(rule.short_s)
+    allowed = float(objective.allowed)
+    long_allowed = allowed / _filled(rule.long_s, age_s)
+    short_allowed = allowed / _filled(rule.short_s, age_s)
     few = _few(long)
     enough = long.bad >= objective.timing.min_bad or few
     possible = enough or long.bad + long.unknown >= objective.timing.min_bad
@@ -173,33 +180,42 @@ def _burn(rule: BurnRule, objective: Objective, counts: Counts) -> Burn:
     quiet = not short.total + short.unknown
     over = _all(
         (
-            _over(long, rule.factor, objective.allowed),
-            few if quiet else _over(short, rule.factor, objective.allowed),
+            _over(long, rule.factor * long_allowed),
+            few if quiet else _over(short, rule.factor * short_allowed),
         )
     )
     if over is True and not enough:
         over = None if possible and long.unknown else False
     near = rule.factor * CLEAR_SHARE
-    still = _over(long, near, objective.allowed) is not False and (
-        quiet or _over(short, near, objective.allowed) is not False
+    still = _over(long, near * long_allowed) is not False and (
+        quiet or _over(short, near * short_allowed) is not False
     )
     return Burn(
         rule=rule,
-        long=burn_rate(long, objective.allowed),
-        short=burn_rate(short, objective.allowed),
+        long=_burn_rate(long, long_allowed),
+        short=_burn_rate(short, short_allowed),
         long_count=long,
         burning=over if possible else False,
         holding=enough and still,
     )
 
 
+def _filled(window_s: int, age_s: float | None) -> float:
+    """Return the part of a window that is not before the first event."""
+    return 1.0 if age_s is None else min(max(age_s, 1.0) / window_s, 1.0)
+
+
+def _burn_rate(counted: Count, allowed: float) -> float | None:
+    return counted.bad / counted.total / allowed if counted.total else None
+
+
 def _few(counted: Count) -> bool:
     return counted.bad >= FEW and 2 * counted.bad >= counted.total + counted.unknown
 
 
-def _over(counted: Count, factor: float, allowed: Fraction) -> bool | None:
-    """Return whether a window burns faster; None where unknown events decide."""
-    limit = factor * float(allowed) * (counted.total + counted.unknown)
+def _over(counted: Count, allowed: float) -> bool | None:
+    """Return whether more than a share of a window is bad; None where unknown events decide."""
+    limit = allowed * (counted.total + counted.unknown)
     if counted.bad > limit:
         return True
     return None if counted.bad + counted.unknown > limit else False

@@ -20,12 +20,14 @@ class SloCounts:
 
     Attributes:
         too_old: events that came when their slice was no longer held.
+        first_ns: start of the first slice ever that had events, held or not; None before it.
         newest_ns: end of the newest slice with events; None before the first.
     """
 
     def __init__(self, slice_ns: int, capacity: int) -> None:
         self.slice_ns = slice_ns
         self.too_old = 0
+        self.first_ns: int | None = None
         self._capacity = capacity
         self._cells = np.zeros((3, capacity), np.int64)
         self._head: int | None = None
@@ -40,6 +42,8 @@ class SloCounts:
         numbers = counted.start_ns // self.slice_ns
         if not len(numbers):
             return
+        first_ns = int(counted.start_ns[0])
+        self.first_ns = first_ns if self.first_ns is None else min(self.first_ns, first_ns)
         self._reach(int(numbers[-1]))
         held = numbers > self._oldest() - 1
         columns = np.stack([counted.total, counted.bad, counted.unknown])

@@ -18,10 +18,11 @@ class Budget:
         total: events so far that are known to count.
         bad: those of them that were bad.
         unknown: events of which nobody can say; they are in no figure.
-        allowed: bad events that the budget is for: the allowed share of the events so far, or of
-            all slices of the period.
+        allowed: bad events that the budget is for: the allowed share of the events that the whole
+            period will have at the traffic so far, or of all its slices.
         good_pct: share of events that were good; None without events.
         target_pct: share that must be.
+        covered_pct: part of the period that lies between its first event and `now_ns`.
         left_pct: part of the budget that is left, below 0 when more was spent; None without events.
         burn_rate: bad share of the newest events over the allowed share; None without such events.
         recent_s: how long the newest events go back.
@@ -40,6 +41,7 @@ class Budget:
     allowed: float
     good_pct: float | None
     target_pct: float
+    covered_pct: float
     left_pct: float | None
     burn_rate: float | None
     recent_s: int

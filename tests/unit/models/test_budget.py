@@ -20,6 +20,11 @@ SLICED = Objective(
 )  # fmt: skip
 
 
+def past(days: int = 31) -> list[tuple[int, int, int]]:
+    """Return one request long ago, so that the whole period is covered."""
+    return [(-days * DAY_S, 1, 0)]
+
+
 def minutes(first: int, last: int, *, total: int = 100, bad: int = 0) -> list[tuple[int, int, int]]:
     """Return rows of (second, total, bad), one a minute."""
     return [(m * 60, total, bad) for m in range(first, last)]
@@ -27,7 +32,7 @@ def minutes(first: int, last: int, *, total: int = 100, bad: int = 0) -> list[tu
 
 def test_half_of_the_budget_is_left() -> None:
     """Of 100,000 requests 1,000 may be bad; 500 were, and now all is good: it lasts."""
-    rows = [*minutes(0, 5, bad=100), *minutes(5, 1000)]
+    rows = [*past(), *minutes(0, 5, bad=100), *minutes(5, 1000)]
     now_ns = T0_NS + 1000 * MINUTE_NS
     budget = budgets(tally_of(rows, slice_s=60), SLO, now_ns).measured
     assert (budget.total, budget.bad, budget.allowed) == (100_000, 500, 1000)
@@ -48,11 +53,23 @@ def test_when_it_will_be_spent_at_this_rate() -> None:
     999 good minutes, then an hour of 3 %: of 100 a minute 3 are bad, 2 beyond the share of new
     ones. 990 + 60 minutes allow 1,050, 180 are spent, and 870 / 2 is 435 minutes ahead.
     """
-    rows = [*minutes(0, 990), *minutes(990, 1050, bad=3)]
+    rows = [*past(), *minutes(0, 990), *minutes(990, 1050, bad=3)]
     now_ns = T0_NS + 1050 * MINUTE_NS
     budget = budgets(tally_of(rows, slice_s=60), SLO, now_ns).measured
     assert budget.burn_rate == pytest.approx(3)
     assert budget.exhausted_ns == pytest.approx(now_ns + 435 * MINUTE_NS, abs=2 * SECOND_NS)
+
+
+def test_a_young_service_has_the_budget_of_a_whole_period() -> None:
+    """After an hour of 3 % bad its 30 days allow 43,200 bad requests, and last for ten days.
+
+    180 are spent, and 3 more a minute reach 43,200 after 14,340 minutes.
+    """
+    now_ns = T0_NS + 60 * MINUTE_NS
+    budget = budgets(tally_of(minutes(0, 60, bad=3), slice_s=60), SLO, now_ns).measured
+    assert budget.allowed == pytest.approx(43_200)
+    assert budget.left_pct == pytest.approx(100 * (1 - 180 / 43_200))
+    assert budget.exhausted_ns == pytest.approx(now_ns + 14_340 * MINUTE_NS, abs=2 * SECOND_NS)
 
 
 def test_a_rolling_period_lets_old_failures_go() -> None:
@@ -81,14 +98,17 @@ def test_a_calendar_period_starts_anew() -> None:
     counted = tally_of([(0, 100, 50), (40 * DAY_S, 100, 1)], slice_s=60)
     assert budgets(counted, month, T0_NS + DAY_S * SECOND_NS).measured.bad == 50
     later = budgets(counted, month, T0_NS + 41 * DAY_S * SECOND_NS).measured
-    assert (later.total, later.bad, later.left_pct) == (100, 1, 0)
-    assert later.exhausted_ns is None or later.exhausted_ns <= later.end_ns
+    assert (later.total, later.bad) == (100, 1)
+    assert later.exhausted_ns is None
+    # On 12 April at 10:00, 11.4 of 30 days have brought 100 requests.
+    assert later.covered_pct == pytest.approx(100 * (11 + 10 / 24) / 30)
+    assert later.allowed == pytest.approx(30 / (11 + 10 / 24))
 
 
 def test_what_is_spent_is_spent_now() -> None:
     """More bad requests than allowed: less than nothing is left, and it is spent already."""
     now_ns = T0_NS + 60 * MINUTE_NS
-    budget = budgets(tally_of(minutes(0, 60, bad=3), slice_s=60), SLO, now_ns).measured
+    budget = budgets(tally_of([*past(), *minutes(0, 60, bad=3)], slice_s=60), SLO, now_ns).measured
     assert budget.left_pct == pytest.approx(-200)
     assert budget.exhausted_ns == now_ns
 
@@ -112,7 +132,7 @@ def test_an_open_slice_does_not_count_yet() -> None:
 
 def test_maintenance_is_shown_beside_what_was_measured() -> None:
     """Both figures are there: with the maintenance, and without it."""
-    rows = [*minutes(0, 50), *minutes(50, 60, bad=100), *minutes(60, 100)]
+    rows = [*past(), *minutes(0, 50), *minutes(50, 60, bad=100), *minutes(60, 100)]
     upgrade = Correction(T0_NS + 50 * MINUTE_NS, T0_NS + 60 * MINUTE_NS, "upgrade")
     long_ago = Correction(0, 1, "long ago")
     said = budgets(tally_of(rows, slice_s=60), SLO, T0_NS + 100 * MINUTE_NS, (upgrade, long_ago))
@@ -125,7 +145,7 @@ def test_maintenance_is_shown_beside_what_was_measured() -> None:
 
 def test_what_an_incident_cost() -> None:
     """Ten bad minutes of a hundred spend ten times the budget of one per cent."""
-    rows = [*minutes(0, 50), *minutes(50, 60, bad=100), *minutes(60, 100)]
+    rows = [*past(), *minutes(0, 50), *minutes(50, 60, bad=100), *minutes(60, 100)]
     incident = Span(T0_NS + 50 * MINUTE_NS, T0_NS + 60 * MINUTE_NS)
     counted = tally_of(rows, slice_s=60)
     assert cost_pct(counted, SLO, incident, T0_NS + 100 * MINUTE_NS) == pytest.approx(1000)

@@ -167,6 +167,21 @@ def test_the_short_window_ends_it_with_hysteresis() -> None:
     ]
 
 
+def test_a_young_service_burns_no_whole_budget() -> None:
+    """In its first hour forty bad seconds are no tenth of a budget; ten bad minutes are a page.
+
+    The time before counts as good, so that the first incident is found as late as a later one.
+    """
+
+    def condition(age_s: int, bad: int) -> Condition:
+        return reading(SLO, measure(SLO, lambda _: Count(age_s, bad), age_s), 0.0).condition
+
+    assert reading(SLO, measure(SLO, lambda _: Count(3600, 41)), 0.0).severity is Severity.TICKET
+    assert condition(3600, 41) is Condition.GOOD
+    assert condition(518, 518) is not Condition.BAD
+    assert condition(519, 519) is Condition.BAD
+
+
 def test_silence_is_no_data() -> None:
     """Ten minutes without an event are neither good nor bad, and so is a service never seen."""
     burning = {HOUR_S: Count(100, 100), 300: Count(100, 100)}

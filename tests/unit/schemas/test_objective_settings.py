@@ -46,7 +46,7 @@ def test_maintenance_is_a_span_of_event_time() -> None:
 
 
 def test_a_target_is_an_objective_of_thirty_days() -> None:
-    """All but the error budget within p99_ms; an empty list is no objective, and neither is none."""
+    """All but the error budget within p99_ms; an empty list is no objective."""
     settings = Settings.model_validate(
         {
             "services": {
