@@ -180,15 +180,15 @@ def _burn(rule: BurnRule, objective: Objective, counts: Counts, age_s: float | N
     quiet = not short.total + short.unknown
     over = _all(
         (
-            _over(long, rule.factor * long_allowed),
-            few if quiet else _over(short, rule.factor * short_allowed),
+            _over(long, rule.factor * long_allowed, rule),
+            few if quiet else _over(short, rule.factor * short_allowed, rule),
         )
     )
     if over is True and not enough:
         over = None if possible and long.unknown else False
     near = rule.factor * CLEAR_SHARE
-    still = _over(long, near * long_allowed) is not False and (
-        quiet or _over(short, near * short_allowed) is not False
+    still = _over(long, near * long_allowed, rule) is not False and (
+        quiet or _over(short, near * short_allowed, rule) is not False
     )
     return Burn(
         rule=rule,
@@ -213,12 +213,16 @@ def _few(counted: Count) -> bool:
     return counted.bad >= FEW and 2 * counted.bad >= counted.total + counted.unknown
 
 
-def _over(counted: Count, allowed: float) -> bool | None:
+def _over(counted: Count, allowed: float, rule: BurnRule) -> bool | None:
     """Return whether more than a share of a window is bad; None where unknown events decide."""
     limit = allowed * (counted.total + counted.unknown)
-    if counted.bad > limit:
+    if _beyond(counted.bad, limit, rule):
         return True
-    return None if counted.bad + counted.unknown > limit else False
+    return None if _beyond(counted.bad + counted.unknown, limit, rule) else False
+
+
+def _beyond(bad: int, limit: float, rule: BurnRule) -> bool:
+    return bad > limit or (rule.inclusive and 0 < bad == limit)
 
 
 def _all(parts: Sequence[bool | None]) -> bool | None:

@@ -52,12 +52,14 @@ class BurnRule:
         factor: burn rate; 1 spends the budget in exactly the period.
         long_s: length of the long window.
         short_s: length of the short window, which ends the alert soon after the fault.
+        inclusive: it fires at the factor, not only beyond it.
     """
 
     severity: Severity
     factor: float
     long_s: int
     short_s: int
+    inclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,23 @@ class AlertTiming:
 
 
 @dataclass(frozen=True, slots=True)
+class Telling:
+    """Who hears of an objective's alert, and of what.
+
+    Attributes:
+        channels: names of the only channels that hear of it; empty: those that want it.
+        breaching: tell that it fires.
+        resolved: tell that it is over.
+        no_data: tell that it cannot be judged.
+    """
+
+    channels: tuple[str, ...] = ()
+    breaching: bool = True
+    resolved: bool = True
+    no_data: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Objective:
     """One objective of one service.
 
@@ -92,6 +111,7 @@ class Objective:
         slice_target: share of a slice's requests that must be good for a good slice.
         rules: when it alerts; empty for the standard rules of the period.
         timing: when an alert is told, and when it is over.
+        telling: who hears of it.
     """
 
     service: str
@@ -104,6 +124,7 @@ class Objective:
     slice_target: Fraction = Fraction(1)
     rules: tuple[BurnRule, ...] = ()
     timing: AlertTiming = AlertTiming()
+    telling: Telling = Telling()
 
     @property
     def allowed(self) -> Fraction:
