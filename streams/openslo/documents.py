@@ -20,7 +20,7 @@ from tailbudget.schemas.openslo.slo import Slo
 from tailbudget.schemas.openslo.sources import DataSource, Service, Sli
 from tailbudget.schemas.problems import Problem, config_error
 from tailbudget.schemas.setting_paths import dotted
-from tailbudget.streams.openslo import annotations
+from tailbudget.streams.openslo import marks
 
 KINDS: Final[Mapping[str, type[Document]]] = {
     "DataSource": DataSource,
@@ -158,13 +158,13 @@ def _problems(error: ValidationError, label: str) -> list[Problem]:
 
 
 def _unknown_annotations(metadata: Metadata, label: str) -> list[Problem]:
-    ours = [key for key in metadata.annotations if key.startswith(annotations.PREFIX)]
+    ours = [key for key in metadata.annotations if key.startswith(marks.PREFIX)]
     return [
         Problem(
             f"{label}: metadata.annotations.{key}",
             "is no annotation of ours",
-            f"those are {', '.join(sorted(annotations.KNOWN))}",
+            f"those are {', '.join(sorted(marks.KNOWN))}",
         )
         for key in ours
-        if key not in annotations.KNOWN
+        if key not in marks.KNOWN
     ]

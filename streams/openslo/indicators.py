@@ -9,8 +9,8 @@ from typing import Any
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.openslo.slo import SloObjective
 from tailbudget.schemas.openslo.sources import DataSource, Metric, RatioMetric, SliSpec
-from tailbudget.streams.openslo.annotations import SOURCE
 from tailbudget.streams.openslo.documents import Documents, UnsupportedError
+from tailbudget.streams.openslo.marks import SOURCE
 
 _WHERE_REMEDY = "write where: {route: search}"
 

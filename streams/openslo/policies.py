@@ -17,8 +17,8 @@ from tailbudget.schemas.openslo.alerting import (
     PolicySpec,
 )
 from tailbudget.schemas.openslo.slo import SloPolicy
-from tailbudget.streams.openslo.annotations import SHORT_WINDOW
 from tailbudget.streams.openslo.documents import Documents, UnsupportedError
+from tailbudget.streams.openslo.marks import SHORT_WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def alerting(
 
 def _policy(documents: Documents, policy: SloPolicy, path: str, allowed: Fraction) -> Alerting:
     spec, path = _resolved(documents, policy, path)
-    condition, marks, at = _condition(documents, spec, path)
+    condition, noted, at = _condition(documents, spec, path)
     burn = condition.condition
     if not spec.alert_when_breaching:
         what = "is not true, so that nobody would ever hear of a breach"
@@ -79,7 +79,7 @@ def _policy(documents: Documents, policy: SloPolicy, path: str, allowed: Fractio
         severity=_severity(condition.severity, f"{at}.severity"),
         factor=burn.threshold,
         long_s=long_s,
-        short_s=_short_s(marks, long_s),
+        short_s=_short_s(noted, long_s),
         inclusive=burn.op == "gte",
     )
     pending_s = float(duration_s(burn.alert_after)) if burn.alert_after else None
@@ -137,8 +137,8 @@ def _severity(text: str, path: str) -> Severity:
         raise UnsupportedError(path, what, "write page or ticket") from error
 
 
-def _short_s(marks: Mapping[str, str], long_s: int) -> int:
-    text = marks.get(SHORT_WINDOW)
+def _short_s(noted: Mapping[str, str], long_s: int) -> int:
+    text = noted.get(SHORT_WINDOW)
     if text is None:
         return max(long_s // SHORT_SHARE, 1)
     if not text.isdecimal() or not 0 < int(text) <= long_s:

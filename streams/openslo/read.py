@@ -11,16 +11,16 @@ from tailbudget.schemas.objectives import AlertTiming, Objective, Period, Tellin
 from tailbudget.schemas.openslo.common import Metadata
 from tailbudget.schemas.openslo.slo import Slo, SloObjective, TimeWindow
 from tailbudget.schemas.openslo.sources import DataSource, Service, Sli, SliSpec
-from tailbudget.streams.openslo import annotations
+from tailbudget.streams.openslo import marks
 from tailbudget.streams.openslo.documents import Documents, UnsupportedError, parse
 from tailbudget.streams.openslo.indicators import measured
 from tailbudget.streams.openslo.policies import alerting
 
 _TIMING: Mapping[str, str] = {
-    annotations.MIN_BAD: "min_bad",
-    annotations.PENDING: "pending_s",
-    annotations.KEEP_FIRING: "keep_firing_s",
-    annotations.NO_DATA: "no_data_s",
+    marks.MIN_BAD: "min_bad",
+    marks.PENDING: "pending_s",
+    marks.KEEP_FIRING: "keep_firing_s",
+    marks.NO_DATA: "no_data_s",
 }
 
 
@@ -49,9 +49,9 @@ def read(text: str, source: str = "the document") -> tuple[Objective, ...]:
 
 
 def _check_source(documents: Documents, origin: DataSource) -> None:
-    if origin.spec.type != annotations.SOURCE:
+    if origin.spec.type != marks.SOURCE:
         what = f"{origin.spec.type!r} is measured elsewhere"
-        remedy = f"write type: {annotations.SOURCE}"
+        remedy = f"write type: {marks.SOURCE}"
         documents.refuse(origin, UnsupportedError("spec.type", what, remedy))
     elif origin.spec.connection_details:
         key = next(iter(origin.spec.connection_details))
@@ -168,7 +168,7 @@ def _period(window: TimeWindow) -> Period:
 def _service(documents: Documents, name: str) -> str:
     """Return the service's name in the records."""
     found = next((one for one in documents.of(Service) if one.metadata.name == name), None)
-    return found.metadata.annotations.get(annotations.SERVICE, name) if found else name
+    return found.metadata.annotations.get(marks.SERVICE, name) if found else name
 
 
 def _timing(metadata: Metadata) -> dict[str, float]:

@@ -14,7 +14,7 @@ from tailbudget.schemas.durations import UNIT_S
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.objectives import AlertTiming, BurnRule, Objective, Period, Telling
 from tailbudget.schemas.openslo.common import API_VERSION
-from tailbudget.streams.openslo import annotations
+from tailbudget.streams.openslo import marks
 from tailbudget.streams.openslo.documents import KINDS
 
 _LABEL: Final = re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
@@ -26,12 +26,12 @@ def write(objectives: Sequence[Objective]) -> str:
     Raises:
         ConfigError: something has no place in OpenSLO v1, such as a window of 70 s.
     """
-    documents = [_document("DataSource", annotations.SOURCE, _source_spec())]
+    documents = [_document("DataSource", marks.SOURCE, _source_spec())]
     services = sorted({one.service for one in objectives})
     names = {service: _label(service) for service in services}
     for service, label in names.items():
-        marks = {} if label == service else {annotations.SERVICE: service}
-        documents.append(_document("Service", label, {}, marks))
+        noted = {} if label == service else {marks.SERVICE: service}
+        documents.append(_document("Service", label, {}, noted))
     channels = sorted({c for one in objectives for c in one.telling.channels})
     for channel in channels:
         spec = {"target": "tailbudget"}
@@ -48,7 +48,7 @@ def _slo(one: Objective, service: str) -> Iterable[dict[str, Any]]:
             f"objective {one.name!r} is no DNS label", remedy="use a-z, 0-9 and hyphens"
         )
     yield _document("SLI", one.name, _sli(one))
-    marks = _timing(one)
+    noted = _timing(one)
     policies = []
     if one.rules or one.telling != Telling():
         for place, rule in enumerate(rules_of(one), 1):
@@ -56,7 +56,7 @@ def _slo(one: Objective, service: str) -> Iterable[dict[str, Any]]:
             yield _condition(name, rule, one.timing)
             yield _document("AlertPolicy", name, _policy(name, one.telling))
             policies.append({"alertPolicyRef": name})
-        marks.pop(annotations.PENDING, None)
+        noted.pop(marks.PENDING, None)
     spec: dict[str, Any] = {
         "service": service,
         "indicatorRef": one.name,
@@ -66,7 +66,7 @@ def _slo(one: Objective, service: str) -> Iterable[dict[str, Any]]:
     }
     if policies:
         spec["alertPolicies"] = policies
-    yield _document("SLO", one.name, spec, marks)
+    yield _document("SLO", one.name, spec, noted)
 
 
 def _sli(one: Objective) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _sli(one: Objective) -> dict[str, Any]:
 
 
 def _metric(spec: dict[str, Any]) -> dict[str, Any]:
-    return {"metricSource": {"metricSourceRef": annotations.SOURCE, "spec": spec}}
+    return {"metricSource": {"metricSourceRef": marks.SOURCE, "spec": spec}}
 
 
 def _objective(one: Objective) -> dict[str, Any]:
@@ -111,9 +111,9 @@ def _condition(name: str, rule: BurnRule, timing: AlertTiming) -> dict[str, Any]
     if timing.pending_s:
         condition["alertAfter"] = _duration(timing.pending_s, f"pending_s of {name}")
     usual = rule.short_s == max(rule.long_s // SHORT_SHARE, 1)
-    marks = {} if usual else {annotations.SHORT_WINDOW: str(rule.short_s)}
+    noted = {} if usual else {marks.SHORT_WINDOW: str(rule.short_s)}
     spec = {"severity": rule.severity.value, "condition": condition}
-    return _document("AlertCondition", name, spec, marks)
+    return _document("AlertCondition", name, spec, noted)
 
 
 def _policy(name: str, telling: Telling) -> dict[str, Any]:
@@ -134,10 +134,10 @@ def _policy(name: str, telling: Telling) -> dict[str, Any]:
 def _timing(one: Objective) -> dict[str, str]:
     usual, timing = AlertTiming(), one.timing
     values = (
-        (annotations.MIN_BAD, timing.min_bad, usual.min_bad),
-        (annotations.PENDING, timing.pending_s, usual.pending_s),
-        (annotations.KEEP_FIRING, timing.keep_firing_s, usual.keep_firing_s),
-        (annotations.NO_DATA, timing.no_data_s, usual.no_data_s),
+        (marks.MIN_BAD, timing.min_bad, usual.min_bad),
+        (marks.PENDING, timing.pending_s, usual.pending_s),
+        (marks.KEEP_FIRING, timing.keep_firing_s, usual.keep_firing_s),
+        (marks.NO_DATA, timing.no_data_s, usual.no_data_s),
     )
     return {key: str(value) for key, value, default in values if value != default}
 
@@ -153,16 +153,16 @@ def _duration(seconds: float, what: str) -> str:
 
 
 def _document(
-    kind: str, name: str, spec: dict[str, Any], marks: dict[str, str] | None = None
+    kind: str, name: str, spec: dict[str, Any], noted: dict[str, str] | None = None
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": name}
-    if marks:
-        metadata["annotations"] = marks
+    if noted:
+        metadata["annotations"] = noted
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _source_spec() -> dict[str, Any]:
-    return {"type": annotations.SOURCE, "connectionDetails": {}}
+    return {"type": marks.SOURCE, "connectionDetails": {}}
 
 
 def _channel(name: str) -> str:

@@ -213,7 +213,7 @@ THRESHOLD = {
         (at("spec/budgetingMethod", "Timeslices"), "spec.objectives[0].timeSliceWindow"),
         (at("spec/timeWindow", []), "spec.timeWindow"),
         (at("spec/timeWindow/0/duration", "30"), "spec.timeWindow[0].duration"),
-        (at("spec/timeWindow/0/isRolling", False), "spec.timeWindow[0]"),  # noqa: FBT003
+        (at("spec/timeWindow/0/isRolling", False), "spec.timeWindow[0]"),
         (at("spec/objectives/0/target", 1.5), "spec.objectives[0].target"),
         (at("spec/objectives/0/target", 0), "spec.objectives[0].target"),
         (at("spec/objectives/0/targetPercent", 99), "spec.objectives[0]"),
@@ -222,7 +222,7 @@ THRESHOLD = {
         (at("spec/objectives/0/compositeWeight", 1), "spec.objectives[0].indicator"),
         (at("spec/indicatorRef", "elsewhere"), "spec.indicator"),
         (at("spec/indicator/spec", THRESHOLD), "spec.objectives[0].op"),
-        (at(f"{RATIO}/counter", False), f"{RATIO}/counter"),  # noqa: FBT003
+        (at(f"{RATIO}/counter", False), f"{RATIO}/counter"),
         (at(f"{RATIO}/total", None), RATIO),
         (at(f"{RATIO}/good/metricSource/type", "prometheus"), "good.metricSource.type"),
         (at(f"{RATIO}/good/metricSource/spec/query", "up"), "good.metricSource.spec.query"),
