@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from tailbudget.models.groups import number_groups
 from tailbudget.models.merge import merge, regroup
 from tailbudget.models.reduce import bare
-from tailbudget.models.sample import SAMPLE_SIZE
+from tailbudget.models.sample import KEEP, Keep
 from tailbudget.models.select import empty, take
 from tailbudget.schemas.cohorts import ALL, Cohort, instance_of
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.summary import Summary
 
-REPORT_SAMPLE: Final = 2_048
+REPORT_SAMPLE: Final = Keep(group=2_048, pane=0)
 """Sampled requests of a report: a p95 band of a hundred of them, at a few hundred kilobytes."""
 
 SLOTS_S: Final = ((0, 3_600), (60, 86_400), (1_440, 30 * 86_400), (86_400, 2**40))
@@ -225,8 +225,8 @@ def touched(
     return result
 
 
-def _add(have: Sequence[Summary], part: Summary, sample_size: int = SAMPLE_SIZE) -> Summary:
-    return merge([*have, part], sample_size=sample_size)
+def _add(have: Sequence[Summary], part: Summary, keep: Keep = KEEP) -> Summary:
+    return merge([*have, part], keep=keep)
 
 
 def _one(panes: Summary) -> Summary:
@@ -263,9 +263,9 @@ def _regrouped(
     summary: Summary,
     pane_ns: NDArray[np.int64],
     cohorts: Sequence[Cohort],
-    sample_size: int = SAMPLE_SIZE,
+    keep: Keep = KEEP,
 ) -> Summary:
     number: dict[Cohort, int] = {}
     of = [number.setdefault(cohort, len(number)) for cohort in cohorts]
     groups = number_groups(pane_ns, np.array(of, np.int64), tuple(number))
-    return regroup(summary, groups, sample_size=sample_size)
+    return regroup(summary, groups, keep=keep)

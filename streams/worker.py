@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
 from tailbudget.streams.kafka import admin, kafka_config
+from tailbudget.streams.memory import TRIM_S, give_back
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
@@ -34,8 +36,11 @@ from tailbudget.streams.topics import ensure_topics
 
 log = structlog.get_logger()
 
-JUDGE_S: Final = 0.05
-"""Interval of judging: the least that a verdict waits for the next round."""
+JUDGE_S: Final = 0.02
+"""Interval of judging: the most that a verdict waits for the next round."""
+
+PAUSE_SHARE: Final = 0.2
+"""Share of its interval that lies at least between two calls of what runs every so often."""
 
 REPORT_S: Final = 5.0
 """Interval of looking for full reports that are due."""
@@ -113,6 +118,7 @@ class Worker:
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.flush_s, self._audit.flush),
             (REPORT_S, self._reports.draw),
+            (TRIM_S, give_back),
         ]
         if self.settings.kafka.contiguous:
             every.append((UNSTALL_S, self._unstall))
@@ -217,6 +223,7 @@ class Worker:
             await self._ingest.flush()
         self._ingest.revoke()
         self._audit.revoke()
+        self._notify.revoke()
         self.app.consumer.forget(revoked)
 
     async def _assigned_anew(self, app: App, assigned: set[TP], **_: Any) -> None:
@@ -254,9 +261,13 @@ class Worker:
         await self.app.consumer.seek(tp, offset)
 
     async def _repeat(self, every_s: float, call: Callable[[], Awaitable[None]]) -> None:
+        """Call every so often, whatever the calls take, but leave a pause between them."""
+        due = time.monotonic() + every_s
         while not self._stopping.is_set():
+            pause_s = max(due - time.monotonic(), every_s * PAUSE_SHARE)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), every_s)
+                await asyncio.wait_for(self._stopping.wait(), pause_s)
+            due = time.monotonic() + every_s
             await call()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -92,10 +92,10 @@ def _suspected(picture: Picture, share: float) -> Weighed:
     n = sum(row.n for row in found)
     worst = max(found, key=lambda row: row.worst_ms)
     named = f" of {worst.instance}" if worst.instance else ""
-    driver = picture.found.tail_driver
+    most = max(picture.stages, key=lambda part: part.delta_ms)
     return Weighed(
         cause=CauseName.COLD_START,
-        stage=driver.stage if driver else "",
+        stage=most.stage,
         share=share,
         established=_SUSPECTED * picture.confidence,
         evidence=(

@@ -14,8 +14,8 @@ from tailbudget.sinks.clickhouse.connection import Client, Connection
 from tailbudget.sinks.clickhouse.pack import pack
 from tailbudget.sinks.clickhouse.unpack import unpack
 
-MAX_ROWS: Final = 50_000
-"""Rows an insert; a single pane with more is still one insert."""
+MAX_ROWS: Final = 20_000
+"""Rows an insert, of a kilobyte or two; a single pane with more is still one insert."""
 MAX_MONTHS: Final = 12
 """Partitions an insert; each becomes a part of its own (the server's own limit is 100)."""
 

@@ -129,6 +129,7 @@ class Audit:
                 self._unwritten += len(row.payload)
             for payload in service.audit.judge(now_ns, held):
                 await self._outbox.alert(name, orjson.dumps(payload))
+            await asyncio.sleep(0)
         await self._outbox.drain()
 
     async def flush(self) -> None:
@@ -199,9 +200,9 @@ class Audit:
             if raw.offset < partition.next_offset:
                 continue
             message = partition.receive(raw)
-            if message is not None:
+            if isinstance(message, protocol.Mark):
                 self._arrived[message.source] = time.monotonic()
-            if isinstance(message, protocol.Segment):
+            elif message is not None:
                 await self._touch(message, partition)
             partition.next_offset = raw.offset + 1
         for service, segments in partition.by_service().items():
@@ -209,11 +210,14 @@ class Audit:
         partition.unfolded.clear()
 
     async def _touch(self, message: protocol.Segment, partition: OwnedPartition) -> None:
+        now = time.monotonic()
+        self._arrived |= {span.source: now for span in message.spans}
         service = self._services.get(message.service)
         if service is None:
-            service = await self._open(message.service, partition, message.watermark_ns)
-        service.sources.add(message.source)
-        service.seen = time.monotonic()
+            event_ns = min(span.watermark_ns for span in message.spans)
+            service = await self._open(message.service, partition, event_ns)
+        service.sources |= {span.source for span in message.spans}
+        service.seen = now
         self._due[message.service] = None
 
     async def _open(self, name: str, partition: OwnedPartition, event_ns: int) -> OwnedService:
@@ -236,9 +240,10 @@ class Audit:
         service = self._services.get(name)
         if service is None:
             watermarks = partition.assembly.watermarks()
-            event_ns = min(watermarks[one.source] for one in folded)
+            sources = {source for one in folded for source in one.ends}
+            event_ns = min(watermarks[source] for source in sources)
             service = await self._open(name, partition, event_ns)
-            service.sources |= {one.source for one in folded}
+            service.sources |= sources
         if missing := service.panes.missing(folded):
             stored = await retrying(
                 lambda: asyncio.to_thread(self._store.read_panes, name, missing)

@@ -216,7 +216,7 @@ NUMBERS = (
         "pane-summary.md",
         f"at most 1/{1 / sketch.RELATIVE_ERROR:g} = {100 * sketch.RELATIVE_ERROR:g} %",
     ),
-    ("pane-summary.md", f"{sample.SAMPLE_SIZE} whole requests of each cohort"),
+    ("pane-summary.md", f"{sample.KEEP.group} whole requests of each cohort"),
     ("pane-summary.md", f"its slowest {sample.SLOWEST}"),
     ("pane-summary.md", f"more than {ingest.MAX_BODY:,} bytes"),
     ("pane-summary.md", f"`{wire.MAGIC.decode()}` and a version byte ({wire.VERSION})"),

@@ -71,7 +71,7 @@ def test_the_verdict_comes_first(words: Callable[[Audit], list[str]]) -> None:
     """The first line says what breaks, by how much, the driver, the cohort and the first fix."""
     line = " ".join(words(audits.breach())[:60])
     assert line.startswith(
-        "BREACH: fraud-scoring P99 is 480.2 ms, 280.2 ms over its 200 ms SLO; "
+        "BREACH: fraud-scoring P99 is 512.8 ms, 312.8 ms over its 200 ms SLO (P95 too); "
         "tail driver feature_lookup +265.2 ms in slow requests (92.4 %); "
         "worst cohort route=bulk, 92.1 % of slow requests from 8.01 % of traffic; "
         "first fix: Fetch all features of a batch in one request (an estimated 254 ms of P99 "
