@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Self
 
 SCHEMA: Final = "tailbudget.alert/2"
+_LISTS: Final = ("evidence", "channels")
 _NEEDED: Final = ("service", "alert", "state", "alert_id", "at_ns", "reason")
 
 
@@ -53,6 +54,9 @@ class Alert:
         request_id: a slow request to look at.
         link: where a person sees more.
         sql: a query that shows it, ready to run; empty for the one of the service.
+        channels: names of the only channels that hear of it; empty: those that want it.
+        tell_resolved: tell that it is over.
+        tell_no_data: tell that it cannot be judged.
         state_json: the state after the change, from which a worker goes on.
     """
 
@@ -94,6 +98,9 @@ class Alert:
     request_id: str = ""
     link: str = ""
     sql: str = ""
+    channels: tuple[str, ...] = field(default=())
+    tell_resolved: bool = True
+    tell_no_data: bool = True
     state_json: str = ""
 
     @property
@@ -103,7 +110,9 @@ class Alert:
 
     def to_payload(self) -> dict[str, Any]:
         """Return the message as it goes to the alerts topic, fit for JSON."""
-        return {"schema": SCHEMA, **asdict(self), "evidence": list(self.evidence)}
+        return {"schema": SCHEMA, **asdict(self)} | {
+            name: list(getattr(self, name)) for name in _LISTS
+        }
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
@@ -119,4 +128,4 @@ class Alert:
             raise KeyError(missing[0])
         known = {f.name for f in fields(cls)}
         said = {key: value for key, value in payload.items() if key in known and value is not None}
-        return cls(**{**said, "evidence": tuple(said.get("evidence", ()))})
+        return cls(**{**said, **{name: tuple(said.get(name, ())) for name in _LISTS}})

@@ -56,7 +56,9 @@ class NoticeRow:
         sequence: number of the change that it told.
         channel: name of the channel.
         at_ns: when, by our clock.
-        outcome: "delivered", "refused", "given_up" or "superseded".
+        state: the state that it told.
+        severity: the urgency that it told.
+        outcome: "delivered", "refused" or "given_up".
         attempts: how often it was sent.
         error: what the channel said last.
     """
@@ -66,6 +68,8 @@ class NoticeRow:
     sequence: int
     channel: str
     at_ns: int
+    state: str
+    severity: str
     outcome: str
     attempts: int
     error: str = ""

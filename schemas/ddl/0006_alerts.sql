@@ -30,7 +30,9 @@ CREATE TABLE IF NOT EXISTS alert_notices
     sequence UInt64 COMMENT 'of the change that it told',
     channel LowCardinality(String) COMMENT 'name of the channel in the settings',
     at DateTime64(3, 'UTC') COMMENT 'when the channel took or refused it, by our clock',
-    outcome LowCardinality(String) COMMENT 'delivered, refused, given_up or superseded',
+    state LowCardinality(String) COMMENT 'the state that it told',
+    severity LowCardinality(String) COMMENT 'the urgency that it told',
+    outcome LowCardinality(String) COMMENT 'delivered, refused or given_up',
     attempts UInt32,
     error String COMMENT 'what the channel said last; without secrets'
 )

@@ -32,7 +32,7 @@ _NOTICES: Final = {
     "sequence": pa.uint64(),
     "channel": _TEXT,
     "at": pa.timestamp("ms", "UTC"),
-    "outcome": _TEXT,
+    **dict.fromkeys(("state", "severity", "outcome"), _TEXT),
     "attempts": pa.uint32(),
     "error": _TEXT,
 }
@@ -48,8 +48,8 @@ LIMIT 1 BY alert
 """
 _LAST_NOTICES: Final = """
 SELECT
-    service, alert, sequence, channel, toUnixTimestamp64Milli(at) * 1000000, outcome, attempts,
-    error
+    service, alert, sequence, channel, toUnixTimestamp64Milli(at) * 1000000, state, severity,
+    outcome, attempts, error
 FROM alert_notices FINAL
 WHERE service = {service:String}
 ORDER BY alert, channel, sequence DESC
@@ -64,10 +64,7 @@ def write_changes(connection: Connection, changes: Sequence[ChangeRow]) -> None:
 
 def write_notices(connection: Connection, notices: Sequence[NoticeRow]) -> None:
     """Write what became of notices; a later outcome replaces an earlier one."""
-    rows = (
-        (*astuple(row)[:4], row.at_ns // 1_000_000, row.outcome, row.attempts, row.error)
-        for row in notices
-    )
+    rows = ((*astuple(row)[:4], row.at_ns // 1_000_000, *astuple(row)[5:]) for row in notices)
     _insert(connection, "alert_notices", _NOTICES, rows)
 
 

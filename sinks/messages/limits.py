@@ -57,6 +57,5 @@ def limits(plugin: apprise.NotifyBase, scheme: str) -> Limits:
 
 
 def _webhook(plugin: apprise.NotifyBase, scheme: str) -> bool:
-    """Slack's plain webhooks take no file, though the plugin does."""
-    mode = getattr(plugin, "mode", None)
-    return scheme == "slack" and getattr(mode, "value", mode) == "webhook"
+    """Return whether it is a Slack webhook: those take no file, though the plugin does."""
+    return scheme == "slack" and str(getattr(plugin, "mode", "")).endswith("hook")

@@ -100,11 +100,13 @@ def _head(alert: Alert) -> Iterator[str]:
 
 
 def _tail(alert: Alert) -> Iterator[str]:
-    if alert.state == "resolved":
-        if alert.link:
-            yield f"Details: {alert.link}"
+    if alert.state != "resolved":
+        yield from guidance(alert)
         return
-    yield from guidance(alert)
+    if alert.tail_driver:
+        yield f"Tail driver: {_driver(alert)}"
+    if alert.link:
+        yield f"Details: {alert.link}"
 
 
 def _when(alert: Alert) -> Iterator[str]:

@@ -19,7 +19,7 @@ CHANGE = ChangeRow(
     "chat", "slo:latency", 1, T0_NS + 5, "chat/slo:latency/1", "resolved", "firing",
     "condition_met", "14.4x", "page", T0_NS, None, 40.5, None, '{"status":"firing"}', "{}",
 )  # fmt: skip
-NOTICE = NoticeRow("chat", "slo:latency", 1, "on-call", T0_NS, "delivered", 1)
+NOTICE = NoticeRow("chat", "slo:latency", 1, "on-call", T0_NS, "firing", "page", "delivered", 1)
 
 
 def test_the_newest_change_of_each_alert_comes_back(clickhouse: ClickHouse) -> None:
