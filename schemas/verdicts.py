@@ -136,8 +136,8 @@ class Provenance:
 
     Attributes:
         service: the service's name.
-        start: RFC 3339 time from which requests count.
-        end: RFC 3339 time before which they count.
+        start: RFC 3339 time from which requests count; None when no request has a time.
+        end: RFC 3339 time before which they count; likewise.
         n: requests, failures included.
         n_ok: those that succeeded.
         n_failed: those that did not.
@@ -149,8 +149,8 @@ class Provenance:
     """
 
     service: str
-    start: str
-    end: str
+    start: str | None
+    end: str | None
     n: int
     n_ok: int
     n_failed: int

@@ -18,14 +18,13 @@ from tailbudget.models.select import empty
 from tailbudget.models.summarise import summarise
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.ledger import ACCEPTED, DUPLICATE, FAILED
-from tailbudget.schemas.records import Columns, Decoded, Rejected
+from tailbudget.schemas.records import NO_SERVICE, Columns, Decoded, Rejected
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.operations import assembled
-from tailbudget.streams.sources.base import NO_SERVICE
 
 PANE_S: Final = 10
 MAX_COHORTS: Final = 2_000

@@ -25,8 +25,7 @@ class SegmentSummaries:
 
     def of(self, pending: Sequence[Pending], service: str) -> Summary:
         """Return the service's summary of some segments as one, with their ledgers."""
-        target = self._settings.service(service).slo
-        thresholds = target.thresholds_ms() if target else ()
+        thresholds = self._settings.service(service).thresholds_ms()
         entries = Counter[tuple[int, str]]()
         for one in pending:
             entries.update(one.ledger.get(service, {}))

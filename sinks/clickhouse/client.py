@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from tailbudget.schemas.alert_rows import ChangeRow, NoticeRow
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
+from tailbudget.schemas.objectives import Objective
 from tailbudget.schemas.rows import AlertRow, DeployRow, StoredPane
 from tailbudget.schemas.summary import Summary
-from tailbudget.sinks.clickhouse import migrate, panes, query, records, rollups, totals
+from tailbudget.schemas.tally import Tally
+from tailbudget.sinks.clickhouse import (
+    alert_log,
+    migrate,
+    panes,
+    query,
+    records,
+    rollups,
+    slo_counts,
+    totals,
+)
 from tailbudget.sinks.clickhouse.connect import connect, require_nearest_rank
 from tailbudget.sinks.clickhouse.connection import Connection
 
@@ -118,6 +130,26 @@ class ClickHouse:
     def last_alerts(self, service: str) -> list[AlertRow]:
         """Return the newest change of each alert of a service."""
         return records.last_alerts(self._writer, service)
+
+    def write_changes(self, changes: Sequence[ChangeRow]) -> None:
+        """Write changes of alerts from one state to another."""
+        alert_log.write_changes(self._writer, changes)
+
+    def last_changes(self, service: str) -> list[ChangeRow]:
+        """Return the newest change of each alert of a service."""
+        return alert_log.last_changes(self._writer, service)
+
+    def write_notices(self, notices: Sequence[NoticeRow]) -> None:
+        """Write what became of notices."""
+        alert_log.write_notices(self._writer, notices)
+
+    def last_notices(self, service: str) -> list[NoticeRow]:
+        """Return the newest notice of each alert of a service on each channel."""
+        return alert_log.last_notices(self._writer, service)
+
+    def read_tally(self, objective: Objective, since_ns: int, until_ns: int, slice_s: int) -> Tally:
+        """Return good and bad requests of an objective in the panes of a range."""
+        return slo_counts.read_tally(self._writer, objective, since_ns, until_ns, slice_s)
 
     def recent_deploys(self, service: str, since_ns: int) -> list[DeployRow]:
         """Return the deploys of a service that were last announced at or after a time."""

@@ -54,6 +54,7 @@ def report(
             remedy="such as --since 48h --until 24h",
         )
     threshold = judging.slow_threshold(slow_request_threshold)
+    extras = judging.Extras.asked(propose_slo=propose_slo, advice=advice, context=context)
     chosen = settings(config)
     if data is not None:
         chosen = chosen.in_directory(data)
@@ -65,5 +66,4 @@ def report(
     past = Past(service, Span(start_ns, end_ns), now_ns)
     target = parse_slo(slo) if slo else None
     found = ask_report(chosen, past, slo=target, slow_request_threshold=threshold)
-    extras = judging.Extras(propose_slo=propose_slo, advice=advice, context=context)
     judging.print_report(found, extras, format_, output)

@@ -45,7 +45,7 @@ SETTING = re.compile(
     r"(kafka|clickhouse|stream|defaults|services|chat|web|slo)(\[\])?(\.[A-Za-z_]+(\[\])?)+\*?"
 )
 VARIABLE = re.compile(r"\bTAILBUDGET_[A-Z0-9_]+")
-NEED_ARGUMENTS = {"replay", "sql", "report"}
+NEED_ARGUMENTS = {"replay", "report", "sql"}
 NO_SETTINGS = {"TAILBUDGET_CONFIG", "TAILBUDGET_FILE"}
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

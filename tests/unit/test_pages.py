@@ -13,6 +13,11 @@ from pydantic.fields import FieldInfo
 
 from tailbudget.schemas.connections import ChatChannel
 from tailbudget.schemas.kafka import RequestTopic
+from tailbudget.schemas.objective_settings import (
+    BurnSettings,
+    MaintenanceSettings,
+    ObjectiveSettings,
+)
 from tailbudget.schemas.services import ServiceSettings
 from tailbudget.schemas.settings import Settings, load
 from tailbudget.schemas.settings_base import Group
@@ -28,6 +33,9 @@ TABLES: dict[str, type[Group]] = {
     "kafka.requests[]": RequestTopic,
     "services.NAME": ServiceSettings,
     "slo": SloFields,
+    "objectives[]": ObjectiveSettings,
+    "burn[]": BurnSettings,
+    "maintenance[]": MaintenanceSettings,
     "chat[]": ChatChannel,
 }
 

@@ -48,6 +48,13 @@ _COLUMNS: Final = (
 )
 
 
+def is_unjudged(audit: Audit) -> bool:
+    """Return whether everything was measured and nothing is promised."""
+    promised = audit.provenance.slo is not None and audit.provenance.slo.items()
+    rows = audit.end_to_end
+    return bool(rows) and not promised and all(row.status is None for row in rows)
+
+
 def end_to_end(audit: Audit) -> Section:
     """Return P50, P95, P99 and the maximum; failures count as slower than every target."""
     order = list(BASES)
@@ -60,6 +67,8 @@ def end_to_end(audit: Audit) -> Section:
 
 
 def _sentence(audit: Audit) -> Line:
+    if is_unjudged(audit):
+        return say("Verdict: ", Mark(NO_TARGET, Tone.WARN), "; nothing is promised to judge by.")
     verdict = Mark(words(audit.verdict), TONES[audit.verdict])
     rest = "; the worst of the judged percentiles. A failed request is slower than every target."
     if not audit.end_to_end:
