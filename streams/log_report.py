@@ -121,7 +121,7 @@ def make(
         workload=asked.workload or declared_workload(settings, evidence.service),
         baseline=_baseline(settings, asked, plan, progress),
         source=_name(asked.source),
-        assumptions=(*reading.found.assumptions, *_of_deploys(asked)),
+        assumptions=(*reading.found.assumptions, *_of_deploys(asked, reading)),
         times_known=reading.found.times_known,
     )
     return Made(report(evidence, options), evidence)
@@ -206,9 +206,11 @@ def _baseline(settings: Settings, asked: Asked, plan: Plan, progress: Report) ->
     return gather(_open(settings, asked.baseline, asked, progress), plan)
 
 
-def _of_deploys(asked: Asked) -> tuple[str, ...]:
+def _of_deploys(asked: Asked, reading: LogReading) -> tuple[str, ...]:
     if asked.deploys is None:
         return ("no deploy events were given: what is warm and what is cold cannot be told apart",)
+    if not reading.found.times_known:
+        return ("the deploy events are of no use: the requests have no times",)
     return ()
 
 

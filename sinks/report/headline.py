@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from tailbudget.schemas.records import NO_SERVICE
-from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, leading
+from tailbudget.schemas.verdicts import (
+    Audit,
+    Percentile,
+    Verdict,
+    is_refused,
+    is_unjudged,
+    leading,
+)
 from tailbudget.sinks.report.clean import SENTENCE_LENGTH, bare, clean
 from tailbudget.sinks.report.document import Line, Mark, Name, Span, Tone, say
 from tailbudget.sinks.report.figures import NO_TARGET, count, ms, pct, signed_ms, times, words
 from tailbudget.sinks.report.sections.cohorts import cohort_name, share_text, worst
-from tailbudget.sinks.report.sections.latency import TONES, is_unjudged
+from tailbudget.sinks.report.sections.latency import TONES
 from tailbudget.sinks.report.sections.optimizations import saved_text
 
 _UNSURE: Final = (Verdict.INSUFFICIENT, Verdict.NO_DATA)
@@ -22,7 +29,7 @@ _STEP_LENGTH: Final = 160  # so that the sentence stays one that is read at a gl
 
 def headline(audit: Audit) -> Line:
     """Return what breaks and by how much, the tail driver, the worst cohort, the first fix."""
-    if audit.refused and audit.recommendation is None and audit.verdict not in _UNSURE:
+    if is_refused(audit) and audit.verdict not in _UNSURE:
         return _refused(audit)
     verdict = Mark(words(audit.verdict).upper(), TONES[audit.verdict])
     if is_unjudged(audit):

@@ -103,8 +103,9 @@ def _widths(table: Table, room: int) -> list[int] | None:
 def _grid(table: Table, widths: Sequence[int]) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for column, width in zip(table.columns, widths, strict=True):
-        justify = "right" if column.figures else "left"
-        grid.add_column(Text(column.heading), justify=justify, width=width)
+        grid.add_column(
+            Text(column.heading), justify="right" if column.figures else "left", width=width
+        )
     for row in table.rows:
         cells = [_line((cell,)) for cell in row]
         for at, cell in enumerate(cells):

@@ -120,22 +120,15 @@ def exit_status(audit: Audit) -> int:
 
     Where only part of the audit is refused, as without stages, what was judged goes before it.
     """
-    from tailbudget.schemas.verdicts import Verdict  # noqa: PLC0415
+    from tailbudget.schemas.verdicts import Verdict, is_refused, is_unjudged  # noqa: PLC0415
 
-    if audit.refused and audit.recommendation is None:
+    if is_refused(audit):
         return 3
     if audit.verdict is Verdict.BREACH:
         return 1
-    if audit.verdict not in {Verdict.OK, Verdict.AT_RISK} and not _measured(audit):
+    if audit.verdict not in {Verdict.OK, Verdict.AT_RISK} and not is_unjudged(audit):
         return 4
     return 3 if audit.refused else 0
-
-
-def _measured(audit: Audit) -> bool:
-    """Return whether there is enough of everything, and nothing promised to judge it by."""
-    promised = audit.provenance.slo is not None and audit.provenance.slo.items()
-    rows = audit.end_to_end
-    return bool(rows) and not promised and all(row.status is None for row in rows)
 
 
 def print_report(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tailbudget.schemas.verdicts import Audit, Percentile, Verdict
+from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, is_unjudged
 from tailbudget.sinks.report.document import (
     Block,
     Line,
@@ -46,13 +46,6 @@ TONES: Final = {
 _COLUMNS: Final = (
     "Percentile | Counted | Measured > | SLO > | Headroom > | Status | Beyond the SLO > | Note"
 )
-
-
-def is_unjudged(audit: Audit) -> bool:
-    """Return whether everything was measured and nothing is promised."""
-    promised = audit.provenance.slo is not None and audit.provenance.slo.items()
-    rows = audit.end_to_end
-    return bool(rows) and not promised and all(row.status is None for row in rows)
 
 
 def end_to_end(audit: Audit) -> Section:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tailbudget.schemas.proposals import CauseName, Optimization
-from tailbudget.schemas.verdicts import Audit
+from tailbudget.schemas.verdicts import Audit, is_refused
 from tailbudget.sinks.report.clean import bare, clean_name
 from tailbudget.sinks.report.document import (
     Block,
@@ -50,7 +50,7 @@ def optimizations(audit: Audit) -> Section:
 
 def _why_none(audit: Audit) -> str:
     if audit.refused:
-        return "the audit is refused" if audit.recommendation is None else bare(audit.refused)
+        return "the audit is refused" if is_refused(audit) else bare(audit.refused)
     if audit.tail_driver is None:
         return "slow requests take no longer than fast ones"
     if all(one.cause is CauseName.UNKNOWN for one in audit.causes):
