@@ -42,7 +42,7 @@ CLEAR_SHARE: Final = 0.95
 
 POWER: Final = 30
 """Bad events that may be, in the newest part of a short window, before it is judged by itself.
-With 12 of 30 (a healthy service at 0.4 of its budget) chance gives more than 30 once in a million."""
+At 0.4 of its budget a service has 12 of them, and by chance more than 30 once in a million."""
 
 CHANCE: Final = 0.001
 """A fault is surely over when chance gives so few bad events this rarely, were the budget still

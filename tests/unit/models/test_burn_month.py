@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tailbudget.models.burn import measure, reading
 from tailbudget.models.slo_counts import SloCounts
 from tailbudget.schemas.alerts import AlertStatus, Change
 from tailbudget.schemas.objectives import Objective, Severity
-from tailbudget.schemas.tally import Tally
+from tailbudget.schemas.tally import Count, Tally
 
 MINUTE_NS = 60 * 10**9
 DAY = 1440
@@ -74,6 +75,11 @@ def month(seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return total, rng.binomial(total, share)
 
 
+def last(counts: SloCounts, now_ns: int, seconds: int) -> Count:
+    """Return the events of a window that ends at a time."""
+    return counts.last(now_ns, seconds * 10**9)
+
+
 def changes_of(total: NDArray[np.int64], bad: NDArray[np.int64]) -> list[Change]:
     """Return the changes of the alert, judged once a minute."""
     counts = SloCounts(MINUTE_NS, 3 * DAY + 1)
@@ -84,7 +90,7 @@ def changes_of(total: NDArray[np.int64], bad: NDArray[np.int64]) -> list[Change]
         at = np.array([minute * MINUTE_NS])
         counts.add(Tally(MINUTE_NS, at, total[now], bad[now], nothing))
         now_ns = minute * MINUTE_NS + MINUTE_NS - 1
-        burns = measure(SLO, lambda s, t=now_ns: counts.last(t, s * 10**9), (minute + 1) * 60.0)
+        burns = measure(SLO, partial(last, counts, now_ns), (minute + 1) * 60.0)
         state, change = step(state, reading(SLO, burns, 0.0), now_ns)
         if change is not None:
             found.append(change)
