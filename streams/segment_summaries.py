@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tailbudget.models.columns import concat, relabel
+from tailbudget.models.columns import concat
 from tailbudget.models.merge import merge
 from tailbudget.models.select import empty
 from tailbudget.models.summarise import summarise
@@ -42,5 +42,4 @@ class SegmentSummaries:
         limit = self._limits.get(columns.service)
         if limit is None:
             limit = self._limits[columns.service] = CohortLimit(self._settings.stream.max_cohorts)
-        admitted = limit.admit(columns.cohorts, int(columns.ts_ns.max()))
-        return columns if admitted == columns.cohorts else relabel(columns, admitted)
+        return limit.limited(columns)

@@ -41,7 +41,10 @@ def run(settings: Settings) -> None:
     with contextlib.ExitStack() as stack:
         if settings.clickhouse.interface == "chdb":
             directory = stack.enter_context(DataDirectory(settings.data_dir))
-            directory.announce(host=settings.web.host, port=settings.web.port)
+            if settings.web.enabled:
+                directory.announce(host=settings.web.host, port=settings.web.port)
+            else:
+                directory.announce()
         store = stack.enter_context(contextlib.closing(open_database(settings.clickhouse)))
         store.require_current()
         gc.freeze()

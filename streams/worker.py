@@ -92,7 +92,7 @@ class Worker:
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
         )
-        self._reports = RollingReports(settings, store, self._audit.event_times)
+        self._reports = RollingReports(settings, store, self._audit.settled)
         self._notify = Notify(channels, store, self._consumer)
         self._deploys = Deploys(store, self._consumer)
         self._stalls = StallGuard(self._seek)
@@ -180,7 +180,7 @@ class Worker:
             "pid": os.getpid(),
             "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
             "ingest": self._ingest.status(),
-            "audit": self._audit.status() | {"reports_drawn": self._reports.drawn},
+            "audit": self._audit.status() | self._reports.status(),
             "chat": {
                 "delivered": self._notify.delivered,
                 "undelivered": self._notify.undelivered,

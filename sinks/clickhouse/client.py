@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from tailbudget.schemas.alert_rows import ChangeRow, NoticeRow
@@ -88,6 +88,10 @@ class ClickHouse:
         """Return those of the panes that exist, as they were written."""
         return panes.read_panes(self._writer, service, panes_ns)
 
+    def each_pane(self, service: str, panes_ns: Sequence[int]) -> Iterator[StoredPane]:
+        """Yield those of the panes that exist, in order, with a bounded number in memory."""
+        return panes.each_pane(self._writer, service, panes_ns)
+
     def recent_totals(self, service: str, since_ns: int, fine_ns: int) -> list[Summary]:
         """Return what windows need of the panes from a time on, oldest first.
 
@@ -99,6 +103,10 @@ class ClickHouse:
         """Return the start of the newest pane; None when the service has none."""
         return panes.newest_pane(self._writer, service)
 
+    def services(self) -> list[str]:
+        """Return the names of the services that have panes."""
+        return panes.services(self._writer)
+
     def incarnation(self, topic: str, topic_id: str) -> int:
         """Return the number of this life of a topic, recording a new one."""
         return records.incarnation(self._writer, topic, topic_id)
@@ -106,6 +114,10 @@ class ClickHouse:
     def write_audits(self, audits: Sequence[AuditRow]) -> None:
         """Write rolling audits with their stages and cohorts."""
         records.write_audits(self._writer, audits)
+
+    def newest_reports(self, service: str) -> dict[int, int]:
+        """Return where the newest full report of each length of window ends, nanoseconds."""
+        return records.newest_reports(self._writer, service)
 
     def write_alerts(self, alerts: Sequence[AlertRow]) -> None:
         """Write changes of alerts."""
@@ -146,6 +158,10 @@ class ClickHouse:
     def panes_by_span(self, spans: rollups.Spans) -> dict[int, rollups.PanesOf]:
         """Return what panes there are, by the start of their span."""
         return rollups.panes_by_span(self._writer, spans)
+
+    def pane_starts(self, service: str, since_ns: int, until_ns: int) -> list[int]:
+        """Return when the panes that start in a range start, ascending."""
+        return rollups.pane_starts(self._writer, service, since_ns, until_ns)
 
     def rollups_made(self, spans: rollups.Spans) -> dict[int, int]:
         """Return the fingerprints of the rollups that there are, by their start."""

@@ -18,6 +18,7 @@ from faust.types import TP
 
 from tailbudget.models.select import encode_parts
 from tailbudget.schemas import ledger
+from tailbudget.schemas.records import NO_SERVICE
 from tailbudget.schemas.settings import Settings
 from tailbudget.streams import protocol
 from tailbudget.streams.dead_letters import dead_letters
@@ -30,7 +31,6 @@ from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.segment_summaries import SegmentSummaries
 from tailbudget.streams.sources import Decoder
-from tailbudget.streams.sources.base import NO_SERVICE
 from tailbudget.streams.unknown_columns import UnknownColumns
 
 log = structlog.get_logger()

@@ -67,8 +67,8 @@ def wanted_rows() -> list[str]:
         for name, model in tables.items()
         for key, field in model.model_fields.items()
     ]
-    own = [row(key, Settings.model_fields[key]) for key in ("data_dir", "log_level")]
-    return rows + own
+    own = ("environment", "catalogue", "data_dir", "log_level")
+    return rows + [row(key, Settings.model_fields[key]) for key in own]
 
 
 def test_the_page_describes_every_setting() -> None:

@@ -30,13 +30,19 @@ def figures(report: dict[str, Any]) -> Iterator[str]:
     """Yield the key figures of a JSON report as a reader sees them."""
     for section, keys in KEY_FIGURES.items():
         for row in report[section]:
-            yield from (number(row[key]) for key in keys if row[key] is not None)
+            yield from (shown(key, row[key]) for key in keys if row[key] is not None)
     provenance, cold, baseline = report["provenance"], report["cold_start"], report["baseline"]
     yield from (count(provenance[key]) for key in ("n", "n_ok", "n_failed"))
     yield from (count(n) for n in report["ledger"].values())
     yield from (number(cold[key]) for key in ("unfiltered_p99_ms", "filtered_p99_ms"))
     yield from (number(part["delta_ms"]) for part in baseline["parts"])
     yield from (number(row["supported_ms"]) for row in report["recommendation"]["supported"])
+
+
+def shown(key: str, value: float) -> str:
+    """Return a figure with the decimals of its kind."""
+    kinds = {"_pct": 2, "_ms": 3, "r2": 3}
+    return number(value, next((n for end, n in kinds.items() if key.endswith(end)), 6))
 
 
 @every_format
