@@ -99,7 +99,8 @@ class ObjectiveSettings(Group):
     time_zone: str = Field(default="UTC", description="IANA time zone of calendar_start")
     slice_s: int | None = Field(
         default=None,
-        ge=10,
+        multiple_of=60,
+        ge=60,
         le=3600,
         description="count slices of so many seconds, not requests; null counts requests",
     )
