@@ -93,6 +93,6 @@ def _first_step(audit: Audit, named: Cause | None) -> str:
     if chosen is not None:
         return chosen.fix
     if named is not None and named.missing:
-        return f"measure {named.missing[0]}"
+        return named.missing[0]
     unknown = next((one for one in audit.causes if one.missing), None)
-    return f"measure {unknown.missing[0]}" if unknown is not None else ""
+    return unknown.missing[0] if unknown is not None else ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from tailbudget.models.binomial import lower_tail
 from tailbudget.models.slo_window import length_s
 from tailbudget.schemas.alerts import Condition, Reading
 from tailbudget.schemas.objectives import BurnRule, Objective, Period, Severity
@@ -38,6 +39,14 @@ bad events reaches it."""
 
 CLEAR_SHARE: Final = 0.95
 """A rule that fires is over when its short window burns at or below this share of its factor."""
+
+POWER: Final = 30
+"""Bad events that may be, in the newest part of a short window, before it is judged by itself.
+At 0.4 of its budget a service has 12 of them, and by chance more than 30 once in a million."""
+
+CHANCE: Final = 0.001
+"""A fault is surely over when chance gives so few bad events this rarely, were the budget still
+spent as fast as it may be. It is asked every second for days, and must not be wrong by then."""
 
 FEW: Final = 3
 """Bad events that fire where traffic is too low for `AlertTiming.min_bad`, if at least half of all
@@ -177,7 +186,7 @@ def _burn(rule: BurnRule, objective: Objective, counts: Counts, age_s: float | N
     enough = long.bad >= objective.timing.min_bad or few
     possible = enough or long.bad + long.unknown >= objective.timing.min_bad
     # Where events are rare, an empty short window says nothing.
-    quiet = not short.total + short.unknown
+    quiet = not _events(short)
     over = _all(
         (
             _over(long, rule.factor * long_allowed, rule),
@@ -186,6 +195,10 @@ def _burn(rule: BurnRule, objective: Objective, counts: Counts, age_s: float | N
     )
     if over is True and not enough:
         over = None if possible and long.unknown else False
+    latest = _latest(rule, allowed, counts)
+    if over and latest is not None and latest.bad + latest.unknown <= allowed * _events(latest):
+        over = False
+    ended = latest is not None and _surely_within(latest, allowed)
     near = rule.factor * CLEAR_SHARE
     still = _over(long, near * long_allowed, rule) is not False and (
         quiet or _over(short, near * short_allowed, rule) is not False
@@ -196,8 +209,31 @@ def _burn(rule: BurnRule, objective: Objective, counts: Counts, age_s: float | N
         short=_burn_rate(short, short_allowed),
         long_count=long,
         burning=over if possible else False,
-        holding=enough and still,
+        holding=enough and still and not ended,
     )
+
+
+def _latest(rule: BurnRule, allowed: float, counts: Counts) -> Count | None:
+    """Return the newest part of a slow rule's short window; None where there are too few events.
+
+    That window is hours long: an outage that was paged and mended would be a ticket for as long,
+    though nothing is wrong any more.
+    """
+    if rule.severity is not Severity.TICKET:
+        return None
+    for parts in (12, 6, 3):
+        newest = counts(max(rule.short_s // parts, 1))
+        if allowed * _events(newest) >= POWER:
+            return newest
+    return None
+
+
+def _surely_within(counted: Count, allowed: float) -> bool:
+    return lower_tail(counted.bad + counted.unknown, _events(counted), allowed) < CHANCE
+
+
+def _events(counted: Count) -> int:
+    return counted.total + counted.unknown
 
 
 def _filled(window_s: int, age_s: float | None) -> float:
@@ -210,12 +246,12 @@ def _burn_rate(counted: Count, allowed: float) -> float | None:
 
 
 def _few(counted: Count) -> bool:
-    return counted.bad >= FEW and 2 * counted.bad >= counted.total + counted.unknown
+    return counted.bad >= FEW and 2 * counted.bad >= _events(counted)
 
 
 def _over(counted: Count, allowed: float, rule: BurnRule) -> bool | None:
     """Return whether more than a share of a window is bad; None where unknown events decide."""
-    limit = allowed * (counted.total + counted.unknown)
+    limit = allowed * _events(counted)
     if _beyond(counted.bad, limit, rule):
         return True
     return None if _beyond(counted.bad + counted.unknown, limit, rule) else False

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, date, datetime
 from typing import Annotated, Final, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AwareDatetime, Field, field_validator, model_validator
 
-from tailbudget.schemas.durations import duration_s, parse_duration
+from tailbudget.schemas.durations import duration_s, duration_text, parse_duration
 from tailbudget.schemas.objectives import (
     UNITS,
     AlertTiming,
@@ -18,6 +19,7 @@ from tailbudget.schemas.objectives import (
     Objective,
     Period,
     Severity,
+    Telling,
     share,
 )
 from tailbudget.schemas.settings_base import Group, refuse
@@ -51,6 +53,7 @@ class BurnSettings(Group):
         default=None, description="length of the short window; null takes a twelfth of the long one"
     )
     severity: Literal["page", "ticket"] = Field(default="page", description="how urgent it is")
+    inclusive: bool = Field(default=False, description="fire at the rate, not only beyond it")
 
     @field_validator("window", "short")
     @classmethod
@@ -72,7 +75,7 @@ class BurnSettings(Group):
         long_s = duration_s(self.window)
         short_s = duration_s(self.short) if self.short else max(long_s // SHORT_SHARE, 1)
         factor = self.factor or (self.budget_pct or 0.0) / 100 * period_s / long_s
-        return BurnRule(Severity(self.severity), factor, long_s, short_s)
+        return BurnRule(Severity(self.severity), factor, long_s, short_s, self.inclusive)
 
 
 class ObjectiveSettings(Group):
@@ -96,7 +99,8 @@ class ObjectiveSettings(Group):
     time_zone: str = Field(default="UTC", description="IANA time zone of calendar_start")
     slice_s: int | None = Field(
         default=None,
-        ge=10,
+        multiple_of=60,
+        ge=60,
         le=3600,
         description="count slices of so many seconds, not requests; null counts requests",
     )
@@ -119,6 +123,11 @@ class ObjectiveSettings(Group):
     no_data_s: float = Field(
         default=600.0, gt=0, description="silence after which there is nothing to judge by"
     )
+    channels: tuple[str, ...] = Field(
+        default=(), description="names of the only channels that hear of it; empty: who wants it"
+    )
+    tell_resolved: bool = Field(default=True, description="tell that it is over")
+    tell_no_data: bool = Field(default=True, description="tell that it cannot be judged")
 
     @field_validator("period")
     @classmethod
@@ -188,6 +197,7 @@ class ObjectiveSettings(Group):
             slice_target=share(self.slice_target_pct or 100),
             rules=self._rules(),
             timing=AlertTiming(self.min_bad, self.pending_s, self.keep_firing_s, self.no_data_s),
+            telling=Telling(self.channels, resolved=self.tell_resolved, no_data=self.tell_no_data),
         )
 
     def _rules(self) -> tuple[BurnRule, ...]:
@@ -210,6 +220,43 @@ class MaintenanceSettings(Group):
     def correction(self) -> Correction:
         """Return the span in event time."""
         return Correction(_ns(self.start), _ns(self.end), self.why)
+
+
+def settings_of(objective: Objective) -> ObjectiveSettings:
+    """Return the settings that come to an objective.
+
+    Raises:
+        ValidationError: it has something that settings refuse, such as a burn rate out of reach.
+    """
+    timing, telling, sliced = objective.timing, objective.telling, objective.slice_s is not None
+    burn = [
+        {
+            "window": duration_text(rule.long_s),
+            "factor": rule.factor,
+            "short": duration_text(rule.short_s),
+            "severity": rule.severity.value,
+            "inclusive": rule.inclusive,
+        }
+        for rule in objective.rules
+    ]
+    return ObjectiveSettings.model_validate(
+        {
+            "name": objective.name,
+            "target_pct": float(100 * objective.target),
+            "threshold_ms": objective.threshold_ms,
+            "cohort": dict(objective.cohort),
+            "period": objective.period.text(),
+            "calendar_start": objective.period.start or None,
+            "time_zone": objective.period.zone,
+            "slice_s": objective.slice_s,
+            "slice_target_pct": float(100 * objective.slice_target) if sliced else None,
+            "burn": burn,
+            "channels": telling.channels,
+            "tell_resolved": telling.resolved,
+            "tell_no_data": telling.no_data,
+            **asdict(timing),
+        }
+    )
 
 
 def from_target(service: str, slo: SloTarget) -> Objective:

@@ -96,6 +96,9 @@ class Settings(Group):
     catalogue: Path | None = Field(
         default=None, description="file of fixes that are added to, or replace, those of our own"
     )
+    openslo: tuple[Path, ...] = Field(
+        default=(), description="files of OpenSLO v1 documents, whose objectives are added"
+    )
     chat: tuple[ChatChannel, ...] = Field(default=(), description="channels that alerts go to")
     web: WebSettings = Field(default=WebSettings(), description="the worker's own HTTP port")
     data_dir: Path = Field(

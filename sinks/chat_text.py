@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from tailbudget.schemas.messages import ChatMessage
+from tailbudget.sinks.report.clean import EMPTY, clean
 
 _HEADINGS: Final = {
     "firing": "breaches its SLO",
@@ -15,6 +16,9 @@ _HEADINGS: Final = {
 }
 
 _COLUMNS: Final = "start, requests, failed, p50_ms, p95_ms, p99_ms"
+NAME_LENGTH: Final = 160
+"""Characters of a name: the canonical text of a cohort has several names."""
+
 _BEFORE_NS: Final = 600 * 10**9
 
 
@@ -46,11 +50,21 @@ def render(payload: Mapping[str, Any]) -> ChatMessage:
 
 def query_text(service: str, since_ns: int | None) -> str:
     """Return the SQL that shows a breach: percentiles a minute, from a little before it."""
-    name = service.replace("\\", "\\\\").replace("'", "\\'")
-    where = f"service = '{name}' AND stage = 'total'"
+    where = f"service = '{_literal(service)}' AND stage = 'total'"
     if since_ns is not None:
         where += f" AND start >= '{_clock(since_ns - _BEFORE_NS)}'"
     return f"SELECT {_COLUMNS} FROM latency(window = 60) WHERE {where} ORDER BY start"
+
+
+def _literal(text: str) -> str:
+    """Return the inside of a ClickHouse string: one line, that no fence of Markdown ends."""
+    return "".join(_escaped(sign) for sign in text)
+
+
+def _escaped(sign: str) -> str:
+    if sign in "\\'":
+        return f"\\{sign}"
+    return f"\\x{ord(sign):02x}" if sign == "`" or ord(sign) < 32 else sign
 
 
 def _lines(payload: Mapping[str, Any]) -> list[str]:
@@ -109,5 +123,5 @@ def _clock(time_ns: int) -> str:
 
 
 def code_text(text: str) -> str:
-    """Return text set as code, so that no sign in a name is read as Markdown."""
-    return f"`{text.replace('`', chr(39))}`"
+    """Return a name set as code: one line, and no sign in it is read as Markdown."""
+    return f"`{clean(text, NAME_LENGTH).replace('`', chr(39)) or EMPTY}`"

@@ -10,10 +10,11 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from tailbudget.schemas.errors import TailbudgetError
+from tailbudget.schemas.errors import ConfigError, TailbudgetError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.chat import AppriseChat
 from tailbudget.streams.data_directory import running_worker
+from tailbudget.streams.delivery.trial import trial
 from tailbudget.streams.kafka import admin, await_broker, kafka_config
 from tailbudget.streams.lag import collect, total
 from tailbudget.streams.sql import ask_worker
@@ -164,6 +165,25 @@ def _chat(settings: Settings) -> Iterator[Finding]:
             yield _from_error(subject, error)
         else:
             yield Finding(subject, True, f"hears of {', '.join(channel.services)}")
+
+
+def send_test(settings: Settings, name: str) -> Finding:
+    """Send one message to a channel, so that somebody can see it there; it is not tried again.
+
+    Raises:
+        ConfigError: no channel of that name is set.
+    """
+    channel = next((one for one in settings.chat if one.name == name), None)
+    if channel is None:
+        names = ", ".join(one.name for one in settings.chat) or "none is set"
+        raise ConfigError(f"there is no chat channel {name!r}", remedy=f"channels: {names}")
+    subject = f"chat channel {name}"
+    try:
+        chat = AppriseChat(channel)
+        chat.send(trial(chat.limits))
+    except TailbudgetError as error:
+        return _from_error(subject, error)
+    return Finding(subject, True, "took a test message: look whether it is there")
 
 
 def _from_error(subject: str, error: TailbudgetError) -> Finding:

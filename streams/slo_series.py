@@ -136,5 +136,6 @@ class View:
 
     def _slices(self, seconds: int) -> Count:
         open_ns = self.now_ns - self.now_ns % self.series.slice_ns
-        inside = between(self.period(), open_ns - seconds * SECOND_NS, open_ns)
+        length_ns = max(seconds * SECOND_NS, self.series.slice_ns)
+        inside = between(self.period(), open_ns - length_ns, open_ns)
         return count(as_slices(inside, self.series.objective.slice_target))

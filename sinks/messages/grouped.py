@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.messages import Draft
 from tailbudget.sinks.chat_text import code_text, query_text, time_text
-from tailbudget.sinks.messages.words import guidance, item, words
+from tailbudget.sinks.messages.words import guidance, item, prose, words
 
 _RANK = {"page": 0, "ticket": 1}
 _STATE_RANK = {"firing": 0, "no_data": 1, "resolved": 2, "muted": 3, "pending": 4}
@@ -43,9 +43,9 @@ def _several(alerts: Sequence[Alert]) -> Draft:
     head = [f"{code_text(worst.service)}: {said}"]
     if since:
         head.append(f"Since {time_text(min(since))}")
-    first_ns = min(since) if since else None
+    first_ns, name = min(since) if since else None, prose(worst.service)
     return Draft(
-        title=f"[{worst.state.replace('_', ' ').upper()}] {worst.service}: {len(alerts)} alerts",
+        title=f"[{worst.state.replace('_', ' ').upper()}] {name}: {len(alerts)} alerts",
         head=tuple(head),
         items=tuple(item(alert) for alert in alerts),
         tail=tuple(guidance(worst)),

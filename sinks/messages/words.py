@@ -8,6 +8,7 @@ from typing import Final
 from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.messages import Draft
 from tailbudget.sinks.chat_text import code_text, ms_text, query_text, time_text
+from tailbudget.sinks.report.clean import SENTENCE_LENGTH, bare, clean
 
 HEADINGS: Final = {
     ("percentile", "firing"): "breaches its SLO",
@@ -35,7 +36,13 @@ def words(alert: Alert) -> Draft:
 
 def title(alert: Alert) -> str:
     """Return the one line that everybody reads."""
-    return f"[{_tag(alert)}] {alert.service} {alert.alert} {heading(alert)}"
+    return f"[{_tag(alert)}] {prose(alert.service)} {prose(alert.alert)} {heading(alert)}"
+
+
+def prose(text: str) -> str:
+    """Return words from outside on one line, that set no code and call nobody (``@everyone``)."""
+    line = clean(text, SENTENCE_LENGTH).replace("`", "'")
+    return line.replace("@", "@\N{ZERO WIDTH NON-JOINER}")
 
 
 def heading(alert: Alert) -> str:
@@ -49,10 +56,10 @@ def heading(alert: Alert) -> str:
 def item(alert: Alert) -> str:
     """Return the line of an alert among several."""
     what = f"{code_text(alert.alert)}"
-    if alert.cohort:
+    if alert.cohort and alert.cohort not in alert.alert:
         what += f" {code_text(alert.cohort)}"
     said = [_measured(alert), _left(alert)]
-    return f"• {what}: {'; '.join(filter(None, said)) or alert.reason}"
+    return f"• {what}: {'; '.join(filter(None, said)) or prose(alert.reason)}"
 
 
 def guidance(alert: Alert) -> Iterator[str]:
@@ -62,11 +69,12 @@ def guidance(alert: Alert) -> Iterator[str]:
     if alert.worst_cohort:
         yield f"Worst cohort: {_worst(alert)}"
     if alert.cause:
-        yield f"Probable cause: {'; '.join((alert.cause, *alert.evidence))}"
+        said = (prose(bare(one)) for one in (alert.cause, *alert.evidence))
+        yield f"Probable cause: {'; '.join(said)}"
     elif alert.state == "firing":
         yield _UNKNOWN_CAUSE
     if alert.first_step:
-        yield f"First: {alert.first_step}"
+        yield f"First: {prose(bare(alert.first_step))}"
     if alert.request_id:
         yield f"Look at request {code_text(alert.request_id)}"
     if alert.link:
@@ -91,9 +99,9 @@ def _head(alert: Alert) -> Iterator[str]:
     measured = _measured(alert)
     where = f" {code_text(alert.cohort)}" if alert.cohort else ""
     promise = f": {measured}" if measured else ""
-    yield f"{code_text(alert.service)} **{alert.alert}**{where}{promise}"
+    yield f"{code_text(alert.service)} **{prose(alert.alert)}**{where}{promise}"
     if alert.reason:
-        yield f"Why: {alert.reason}"
+        yield f"Why: {prose(alert.reason)}"
     if left := _left(alert):
         yield left[0].upper() + left[1:]
     yield from _when(alert)

@@ -41,7 +41,12 @@ def settings(config: Path | None) -> Settings:
         ConfigError: something in them is wrong.
     """
     path = config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
-    return load(path, os.environ)
+    loaded = load(path, os.environ)
+    if not loaded.openslo:
+        return loaded
+    from tailbudget.streams.openslo.settings import with_openslo  # noqa: PLC0415
+
+    return with_openslo(loaded)
 
 
 def duration_s(text: str | None) -> float | None:

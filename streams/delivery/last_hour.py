@@ -36,15 +36,17 @@ class LastHourPictures:
 
     Args:
         store: where the panes are.
+        patience_s: how long to wait for one.
     """
 
-    def __init__(self, store: ClickHouse) -> None:
+    def __init__(self, store: ClickHouse, patience_s: float = PATIENCE_S) -> None:
         self._store = store
+        self._patience_s = patience_s
 
     async def __call__(self, alert: Alert) -> bytes | None:
         """Return the picture; None where there is none in time."""
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self._patience_s):
                 return await asyncio.to_thread(self._draw, alert)
         except (TimeoutError, TailbudgetError) as error:
             log.debug("no picture", alert_id=alert.alert_id, error=repr(error))

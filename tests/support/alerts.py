@@ -55,7 +55,7 @@ def burn(**changes: Any) -> Alert:
 
 def breach(number: int, **changes: Any) -> Alert:
     """Return the breach of one of many cohorts, with a hostile name."""
-    cohort = f"route={HOSTILE[number % len(HOSTILE)]} {number:02}"
+    cohort = f"route={HOSTILE[number % len(HOSTILE)]}{'/long_path*' * 7} {number:02}"
     alert = replace(
         BURN,
         alert=f"p99 {cohort}",

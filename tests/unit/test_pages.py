@@ -67,7 +67,7 @@ def wanted_rows() -> list[str]:
         for name, model in tables.items()
         for key, field in model.model_fields.items()
     ]
-    own = ("environment", "catalogue", "data_dir", "log_level")
+    own = ("environment", "catalogue", "openslo", "data_dir", "log_level")
     return rows + [row(key, Settings.model_fields[key]) for key in own]
 
 

@@ -114,11 +114,11 @@ def test_rates_are_weighted_by_events() -> None:
 
 def test_one_failure_in_the_hour_pages_nobody() -> None:
     """Case 33: one request in the hour, and it failed: a rate of 100x, told and not paged."""
-    one = dict.fromkeys((300, HOUR_S, 1800, 6 * HOUR_S, 7200, DAY_S, 3 * DAY_S), Count(1, 1))
-    said = read(one)
+    burns = measure(SLO, lambda _: Count(1, 1))
+    said = reading(SLO, burns, 0.0)
     assert said.condition is Condition.GOOD
     assert "1 of 1 requests bad" in said.detail
-    assert measure(SLO, lambda s: one[s])[0].long == pytest.approx(100)
+    assert burns[0].long == pytest.approx(100)
 
 
 def test_low_traffic_has_an_absolute_fallback() -> None:
@@ -165,6 +165,19 @@ def test_the_short_window_ends_it_with_hysteresis() -> None:
         Condition.HOLD,
         Condition.GOOD,
     ]
+
+
+def test_a_mended_outage_is_no_ticket() -> None:
+    """Windows of hours remember it; their newest part, with enough events, says it is over."""
+    slow = {DAY_S: Count(100_000, 9_000), 7200: Count(8_000, 900)}
+
+    def condition(total: int, bad: int) -> Condition:
+        return read({**slow, 600: Count(total, bad)}).condition
+
+    assert condition(3000, 60) is Condition.BAD
+    assert condition(3000, 25) is Condition.HOLD
+    assert condition(3000, 12) is Condition.GOOD
+    assert condition(2000, 0) is Condition.BAD  # 20 may be bad: too few to tell
 
 
 def test_a_young_service_burns_no_whole_budget() -> None:

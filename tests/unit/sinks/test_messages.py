@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from alerts import BURN, SECOND_NS, T0_NS, breach, burn
+from audits import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -99,7 +100,7 @@ def test_thirty_five_cohorts_are_one_message() -> None:
     whole = "\n".join(said(drafted(group)))
     limits = Limits(2000, either)
     title, body = fit(drafted(group), limits)
-    assert len(whole) > 3000
+    assert len(whole) > 5000
     assert either(title) + either(body) <= 2000
     assert title == "[FIRING] chat: 35 alerts"
     items = [line for line in body.splitlines() if line.startswith("• ")]
@@ -113,7 +114,20 @@ def test_names_are_set_as_code() -> None:
     """No sign of a name leaves its quotes, and no other quote gets in."""
     for number in range(6):
         line = next(t for t in said(drafted([breach(number), breach(number + 6)])) if "•" in t)
-        assert line.count("`") == 4
+        assert line.count("`") == 2
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, *(f"{one} @everyone" for one in HOSTILE)])
+def test_no_name_leaves_its_line(name: str) -> None:
+    """A name with line breaks, escapes or signs of direction adds no line and calls nobody."""
+    usual = said(words(BURN))
+    odd = said(words(burn(service=name, alert=name, cause=name, worst_cohort=name, reason=name)))
+    assert len(odd) == len(usual) - 2 * (not name)  # an empty cause and reason are no lines
+    shown = "\n".join(odd[:11])
+    assert "@everyone" not in odd[0]
+    assert not any(sign in shown for sign in ("\x1b", "\u202e", "\r"))
+    assert all(line.count("`") % 2 == 0 for line in odd if line != "```")
+    assert odd[-3] == odd[-1] == "```"
 
 
 texts = st.text(alphabet=st.sampled_from("ab_<&*|🙂`\n."), max_size=60).map(

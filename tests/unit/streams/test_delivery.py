@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from alerts import BURN, T0_NS, breach, burn
 from chat_receiver import HANG, ChatReceiver
 from faust.types import TP
 from pydantic import SecretStr
+from random_records import random_columns, stored_panes
 
 from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.connections import ChatChannel
@@ -25,6 +27,7 @@ from tailbudget.streams.delivery import backoff
 from tailbudget.streams.delivery.agent import Delivery
 from tailbudget.streams.delivery.backoff import Backoff
 from tailbudget.streams.delivery.grouping import grouped
+from tailbudget.streams.delivery.last_hour import LastHourPictures
 from tailbudget.streams.delivery.notice import Notice
 from tailbudget.streams.delivery.offsets import Offsets
 from tailbudget.streams.delivery.rate import Rate
@@ -72,7 +75,7 @@ class Running:
 
 
 @asynccontextmanager
-async def running(store: ClickHouse, *channels: Any) -> AsyncIterator[Running]:
+async def running(store: ClickHouse, *channels: Any, **more: Any) -> AsyncIterator[Running]:
     """Run a delivery to (settings, chat) pairs."""
     consumer = Consumer()
     failures: list[BaseException] = []
@@ -88,7 +91,7 @@ async def running(store: ClickHouse, *channels: Any) -> AsyncIterator[Running]:
         )
         return task
 
-    delivery = Delivery(channels, store, lambda: consumer, spawn=spawn)
+    delivery = Delivery(channels, store, lambda: consumer, spawn=spawn, **more)
     try:
         yield Running(delivery, consumer)
     finally:
@@ -121,7 +124,7 @@ def receiver() -> Any:
 
 
 def test_thirty_five_cohorts_survive_400_and_429(
-    clickhouse: ClickHouse, receiver: ChatReceiver
+    clickhouse: ClickHouse, receiver: ChatReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Case 35: 400 once is plain text once, 429 is a wait of 3 s, and one message arrives."""
     url = SecretStr(f"mmost://127.0.0.1:{receiver.port}/abcdefghijklmnop")
@@ -130,22 +133,18 @@ def test_thirty_five_cohorts_survive_400_and_429(
     receiver.answers += [(400, {}), (429, {"Retry-After": "3"})]
     receiver.open()
     waits: list[float] = []
+    real_sleep = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        await real_sleep(min(seconds, 0.05))
 
     async def test() -> None:
-        real_sleep = asyncio.sleep
-
-        async def sleep(seconds: float) -> None:
-            waits.append(seconds)
-            await real_sleep(min(seconds, 0.05))
-
         async with running(clickhouse, (channel, chat)) as here:
-            asyncio.sleep = sleep
-            try:
-                await here.feed(*(breach(number) for number in range(35)))
-                await here.settled()
-            finally:
-                asyncio.sleep = real_sleep
+            await here.feed(*(breach(number) for number in range(35)))
+            await here.settled()
 
+    monkeypatch.setattr(asyncio, "sleep", sleep)
     run(test())
     # The 400 is followed at once by plain text, which meets the 429; then the same message again.
     assert len(receiver.refused) == 2
@@ -154,7 +153,7 @@ def test_thirty_five_cohorts_survive_400_and_429(
     text = receiver.taken[0]["text"]
     assert text == receiver.refused[0]["text"]
     assert chat.limits.measure(text) <= 4000
-    assert "more" in text
+    assert re.search(r"^\+\d+ more$", text, re.MULTILINE)
     assert len(receiver.refused[1]["text"]) <= 2000
     rows = clickhouse.query("SELECT outcome, count() FROM alert_notices FINAL GROUP BY outcome")
     assert rows.rows == (("delivered", 35),)
@@ -340,13 +339,12 @@ def test_the_picture_comes_from_the_stored_hour(
     clickhouse: ClickHouse, receiver: ChatReceiver
 ) -> None:
     """A channel that takes files gets a PNG when there is something to draw, else none."""
-    from random_records import random_columns, stored_panes  # noqa: PLC0415
-
     clickhouse.write_panes(stored_panes(random_columns(1, 300)))
+    patient = LastHourPictures(clickhouse, PATIENCE_S)
     receiver.open()
 
     async def test() -> None:
-        async with running(clickhouse, hook(receiver, picture=True)) as here:
+        async with running(clickhouse, hook(receiver, picture=True), picture=patient) as here:
             await here.feed(BURN)
             await here.settled()
             await here.feed(burn(service="unknown"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailbudget.schemas.errors import ConfigError
+from tailbudget.schemas.objective_settings import settings_of
 from tailbudget.schemas.objectives import (
     AlertTiming,
     BurnRule,
@@ -20,8 +22,10 @@ from tailbudget.schemas.objectives import (
     Severity,
     Telling,
 )
+from tailbudget.schemas.settings import Settings
 from tailbudget.streams.openslo.documents import KINDS
 from tailbudget.streams.openslo.read import read
+from tailbudget.streams.openslo.settings import with_openslo
 from tailbudget.streams.openslo.write import write
 
 DOCUMENTS = """
@@ -355,3 +359,34 @@ def objectives(draw: st.DrawFn) -> Objective:
 def test_what_is_written_reads_back_the_same(one: Objective) -> None:
     """Thresholds, cohorts, periods, rules, waits and channels survive the way there and back."""
     assert read(write([one])) == (one,)
+
+
+@given(objectives())
+def test_settings_say_what_an_objective_is(one: Objective) -> None:
+    """Every objective that OpenSLO has words for can be set in our own settings too."""
+    assert settings_of(one).objective(one.service) == one
+
+
+def test_files_add_to_the_objectives_of_the_settings(tmp_path: Path) -> None:
+    """By the name of the service in the records; channels must be set, and names unique."""
+    path = tmp_path / "slos.yaml"
+    path.write_text(DOCUMENTS, encoding="utf-8")
+    errors = {"name": "errors", "target_pct": 99.9}
+    values: dict[str, Any] = {
+        "openslo": [str(path)],
+        "services": {"Chat EU": {"objectives": [errors], "stages": ["queue"]}},
+        "chat": [{"name": "on-call", "url": "json://h"}],
+    }
+    settings = with_openslo(Settings.model_validate(values))
+    both = settings.service("Chat EU").slos("Chat EU")
+    assert [one.name for one in both] == ["errors", "search"]
+    assert both[1] == read(DOCUMENTS)[0]
+    assert settings.service("Chat EU").stages == ("queue",)
+    for change, said in (
+        ({"chat": []}, "which is no channel of ours"),
+        ({"services": {"Chat EU": {"objectives": [{**errors, "name": "search"}]}}}, "of that name"),
+        ({"defaults": {"cohort_dims": ["region"]}}, "which is no dimension"),
+        ({"openslo": [str(tmp_path / "gone.yaml")]}, "cannot be read"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            with_openslo(Settings.model_validate({**values, **change}))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import orjson
 import pytest
+from random_records import stored_panes
 from requests_of import columns_of, summary_of
 from slo_events import SECOND_NS, T0_NS
 
@@ -17,10 +20,13 @@ from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.objectives import AlertTiming, Correction, Objective, Period
 from tailbudget.schemas.records import Columns, Outcome
+from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.summary import Summary
+from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.alert_book import AlertBook
-from tailbudget.streams.alert_log import change_row
+from tailbudget.streams.alert_log import change_row, publish
 from tailbudget.streams.slo_audit import SloAudit
+from tailbudget.streams.slo_opening import open_slo_audit
 
 SLO = Objective("chat", "latency", Fraction(99, 100), threshold_ms=500.0)
 MINUTE_NS = 60 * SECOND_NS
@@ -196,3 +202,36 @@ def test_counts_of_a_cohort_alone() -> None:
     audit.add(summary(0, 600, 900.0))
     assert [one.state for one in judge(audit, 0, 600)] == ["no_data"]
     assert np.array_equal(audit.series["latency"].period_tally().total, [])
+
+
+class Topic:
+    """Takes what is sent to the alerts topic."""
+
+    def __init__(self) -> None:
+        self.sent: list[Alert] = []
+
+    async def alert(self, service: str, value: bytes) -> None:
+        """Keep one message."""
+        alert = Alert.from_payload(orjson.loads(value))
+        assert alert.service == service
+        self.sent.append(alert)
+
+
+def test_a_worker_takes_over_from_clickhouse(clickhouse: ClickHouse) -> None:
+    """Counts of panes and states of alerts come back, and the newest change is published again."""
+    settings = Settings.model_validate(
+        {"services": {"chat": {"objectives": [{"name": "latency", "target_pct": 99,
+                                               "threshold_ms": 500}]}}}
+    )  # fmt: skip
+    whole = judge(incident(), 0, 1200)
+    parts = (requests(-3600, 0, 100.0), requests(0, 600, 900.0), requests(600, 1200, 100.0))
+    for part in parts:
+        clickhouse.write_panes(stored_panes(part, thresholds_ms=(500.0,)))
+    topic: Any = Topic()
+    asyncio.run(publish(whole[:1], clickhouse, topic))
+    asyncio.run(publish([], clickhouse, topic))
+    now_ns = T0_NS + 1200 * SECOND_NS
+    opened, again = asyncio.run(open_slo_audit("chat", settings, clickhouse, now_ns=now_ns))
+    assert again == topic.sent == whole[:1]
+    assert judge(opened, 600, 1200) == whole[1:]
+    assert opened.budgets(now_ns)["latency"].measured.bad == 600
