@@ -160,7 +160,7 @@ class Guard:
         self.counts["unseen shape"] += int((~shown).sum())
         key, slots, ms, seen = key[shown], slots[shown], ms[shown], seen[shown]
         term = terms(slots)
-        expected = bank.predict(key, term)
+        expected = bank.predict(key, slots, term)
         quiet = (self.tests.largest < _QUIET) & ~self.alarms.on
         self.effects.add(key, ms, expected, quiet)
         log = np.log(ms / expected)

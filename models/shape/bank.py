@@ -23,6 +23,8 @@ THIN_ROWS: Final = 40.0
 """The other cohorts of a stage speak as so many rows, fading as a cohort has its own."""
 _FADE_ROWS: Final = 400.0
 _LEAST_MS: Final = 1e-3
+_OFFSET_ROWS: Final = 300.0
+_OFFSET_DOUBT: Final = 30.0
 _SWEEPS: Final = 8
 _MEMORY: Final = 2000.0
 _D: Final = len(TERMS)
@@ -43,6 +45,9 @@ class ShapeBank(PerKey):
         middle: [K] mean of log(measured by predicted), far ones bounded.
         spread: [K] their standard deviation.
         covered: [K, 7, BINS] rows by the bin of each slot, faded.
+        offset: [K, BINS] mean of the residual's logarithm by the bin of the first slot, where the
+            terms don't fit: powers and steps of the main size.
+        offset_rows: [K, BINS] rows that each is from, bounded.
         needed: [K, 7] slots that the key has.
         ready: [K] the key predicts.
         stage: [K] index of the key's stage.
@@ -58,6 +63,8 @@ class ShapeBank(PerKey):
         "middle": ((), 0.0),
         "spread": ((), 0.3),
         "covered": ((len(SLOTS), BINS), 0.0),
+        "offset": ((BINS,), 0.0),
+        "offset_rows": ((BINS,), 0.0),
         "needed": ((len(SLOTS),), False),
         "ready": ((), False),
         "stage": ((), 0),
@@ -70,6 +77,8 @@ class ShapeBank(PerKey):
     middle: Floats
     spread: Floats
     covered: Floats
+    offset: Floats
+    offset_rows: Floats
     needed: NDArray[np.bool_]
     ready: NDArray[np.bool_]
     stage: Integers
@@ -85,10 +94,12 @@ class ShapeBank(PerKey):
         super().grow(size)
         self.leverage_of = np.concatenate([self.leverage_of, np.zeros((more, _D, _D))])
 
-    def predict(self, key: Integers, term: Floats) -> Floats:
+    def predict(self, key: Integers, slots: Floats, term: Floats) -> Floats:
         """Return [N] milliseconds expected, NaN for a key that is not ready."""
-        expected = np.maximum((term * self.beta[key]).sum(axis=1), _LEAST_MS)
-        return np.where(self.ready[key], expected, np.nan)
+        size = cover_bins(slots[:, 0])
+        rows = self.offset_rows[key, size]
+        offset = self.offset[key, size] * (rows / (rows + _OFFSET_DOUBT))
+        return np.where(self.ready[key], self._fitted(key, term) * np.exp(offset), np.nan)
 
     def seen(self, key: Integers, slots: Floats) -> Floats:
         """Return [N, 7] how many rows of the key had a value like this one, by slot."""
@@ -106,7 +117,8 @@ class ShapeBank(PerKey):
         variance = np.einsum(
             "kd,kd->k", np.einsum("kde,ke->kd", self.leverage_of, relative), relative
         )
-        return np.sqrt(np.maximum(variance, 0.0))
+        error: Floats = np.sqrt(np.maximum(variance, 0.0))
+        return error
 
     def start(self, key: int, slots: Floats, ms: Floats) -> None:
         """Fit a key for the first time, on slots [N, 7] and ms [N]."""
@@ -127,7 +139,7 @@ class ShapeBank(PerKey):
     def learn(self, key: Integers, slots: Floats, ms: Floats) -> None:
         """Add rows of ready keys: key [N], slots [N, 7], ms [N] positive."""
         term = terms(slots)
-        expected = np.maximum((term * self.beta[key]).sum(axis=1), _LEAST_MS)
+        expected = self._fitted(key, term)
         log = np.log(ms / expected)
         kept = bounded(log, self.middle[key], self.spread[key])
         # A row far above counts less, so that one wrong prediction can't outweigh the others.
@@ -140,7 +152,21 @@ class ShapeBank(PerKey):
             self.gram[k] += part.T @ part
             self.moment[k] += part.T @ target[rows]
         np.add.at(self.covered, (key[:, None], np.arange(len(SLOTS)), cover_bins(slots)), 1.0)
+        self._track_offset(key, cover_bins(slots[:, 0]), kept)
         self._track(key, kept)
+
+    def _fitted(self, key: Integers, term: Floats) -> Floats:
+        fitted: Floats = np.maximum((term * self.beta[key]).sum(axis=1), _LEAST_MS)
+        return fitted
+
+    def _track_offset(self, key: Integers, size: Integers, log: Floats) -> None:
+        at = key * BINS + size
+        cells = self.size * BINS
+        count = np.bincount(at, minlength=cells).reshape(-1, BINS)
+        total = np.bincount(at, log - self.middle[key], cells).reshape(-1, BINS)
+        self.offset_rows = np.minimum(self.offset_rows + count, _OFFSET_ROWS)
+        share = np.minimum(count / np.maximum(self.offset_rows, 1.0), 1.0)
+        self.offset += share * (total / np.maximum(count, 1) - self.offset)
 
     def _track(self, key: Integers, log: Floats) -> None:
         count = np.bincount(key, minlength=self.size).astype(np.float64)

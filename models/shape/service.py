@@ -169,7 +169,7 @@ class ServiceShapes:
     def _learn_ready(self, key: Integers, rows: TickRows) -> Learnt:
         read = self.read(key, rows)
         key, slots, ms = key[read.complete], read.values[read.complete], rows.ms[read.complete]
-        expected = self.bank.predict(key, terms(slots))
+        expected = self.bank.predict(key, slots, terms(slots))
         if len(key):
             self.bank.learn(key, slots, ms)
         return Learnt(key, slots, ms, expected, ())
@@ -207,7 +207,7 @@ class ServiceShapes:
         self.bank.start(key, slots, ms)
         self._newcomers.drop(stage, key)
         index = np.full(len(ms), key)
-        return Learnt(index, slots, ms, self.bank.predict(index, terms(slots)), (key,))
+        return Learnt(index, slots, ms, self.bank.predict(index, slots, terms(slots)), (key,))
 
 
 def _choice(small: Mapping[str, Any]) -> Choice:

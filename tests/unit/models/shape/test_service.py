@@ -60,7 +60,9 @@ def slots_of(shapes: ServiceShapes, rows: TickRows) -> np.ndarray:
 def expected(shapes: ServiceShapes, rows: TickRows) -> np.ndarray:
     """Return what is expected of rows."""
     read = shapes.read(rows.key, rows)
-    return np.where(read.complete, shapes.bank.predict(rows.key, terms(read.values)), np.nan)
+    return np.where(
+        read.complete, shapes.bank.predict(rows.key, read.values, terms(read.values)), np.nan
+    )
 
 
 @pytest.mark.parametrize(
