@@ -25,6 +25,9 @@ _FADE_ROWS: Final = 400.0
 _LEAST_MS: Final = 1e-3
 _OFFSET_ROWS: Final = 300.0
 _OFFSET_DOUBT: Final = 30.0
+_LEAST_FRESH: Final = 20.0
+_WORTH: Final = 0.02
+MOST_FITS: Final = 64
 _SWEEPS: Final = 8
 _MEMORY: Final = 2000.0
 _D: Final = len(TERMS)
@@ -200,14 +203,17 @@ class ShapeBank(PerKey):
     def _pooled(self, keys: Integers) -> tuple[Floats, Floats]:
         """Return [k, D, D] and [k, D] what the other cohorts of the stages say, as few rows."""
         gram, moment = np.zeros((len(keys), _D, _D)), np.zeros((len(keys), _D))
-        for i, k in enumerate(keys.tolist()):
-            others = self.ready & (self.stage == self.stage[k])
-            others[k] = False
-            rows = self.rows[others].sum()
-            if rows > 0:
-                weight = min(THIN_ROWS, rows) / (1 + self.rows[k] / _FADE_ROWS) / rows
-                gram[i] = self.gram[others].sum(axis=0) * weight
-                moment[i] = self.moment[others].sum(axis=0) * weight
+        for stage in np.unique(self.stage[keys]).tolist():
+            mates = self.ready & (self.stage == stage)
+            mine = np.flatnonzero(self.stage[keys] == stage)
+            own = np.where(self.ready[keys[mine]], 1.0, 0.0)
+            rows = self.rows[mates].sum() - own * self.rows[keys[mine]]
+            weight = np.minimum(THIN_ROWS, rows) / (1 + self.rows[keys[mine]] / _FADE_ROWS)
+            weight = np.where(rows > 1, weight / np.maximum(rows, 1.0), 0.0)
+            other = self.gram[mates].sum(axis=0) - own[:, None, None] * self.gram[keys[mine]]
+            gram[mine] = other * weight[:, None, None]
+            other = self.moment[mates].sum(axis=0) - own[:, None] * self.moment[keys[mine]]
+            moment[mine] = other * weight[:, None]
         return gram, moment
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], size: int) -> None:
@@ -231,7 +237,11 @@ class ShapeBank(PerKey):
 
 
 def keys_due(bank: ShapeBank) -> Integers:
-    """Return the keys that learnt enough since their last fit to be worth another."""
-    worth = bank.fresh >= np.maximum(20.0, 0.02 * bank.rows)
-    due: Integers = np.flatnonzero(bank.ready & worth)
-    return due
+    """Return the keys that learnt enough since their last fit to be worth another.
+
+    At most `MOST_FITS`, those that gained most: what a tick may cost is bounded.
+    """
+    gained = bank.fresh / np.maximum(_LEAST_FRESH, _WORTH * bank.rows)
+    due = np.flatnonzero(bank.ready & (gained >= 1))
+    first: Integers = due[np.argsort(-gained[due], kind="stable")[:MOST_FITS]]
+    return np.sort(first)

@@ -28,7 +28,7 @@ ROWS_TO_BEGIN: Final = 200
 """A key is learnt from so many rows of its own."""
 ROWS_TO_JOIN: Final = 40
 """Or from so few, where another cohort of its stage has learnt already."""
-MOST_KEYS: Final = 1024
+MOST_KEYS: Final = 512
 """Stages times cohorts; rows of further ones are counted and left out."""
 
 
@@ -72,7 +72,11 @@ class ServiceShapes:
 
     def resolve(self, keys: Sequence[StageCohort]) -> Integers:
         """Return the index of each key, making new ones; -1 for one too many."""
-        return np.array([self._resolve(key) for key in keys], np.int64)
+        index = np.array([self._resolve(key) for key in keys], np.int64)
+        first = self.bank.size
+        self.bank.grow(len(self.keys))
+        self.bank.stage[first:] = [self.stages.index(key.stage) for key in self.keys[first:]]
+        return index
 
     def read(self, key: Integers, rows: TickRows) -> Slotted:
         """Put rows, whose key has the index [N], into the slots of their stages."""
@@ -148,8 +152,6 @@ class ServiceShapes:
             self.choice.append(None)
         self._index[key] = len(self.keys)
         self.keys.append(key)
-        self.bank.grow(len(self.keys))
-        self.bank.stage[-1] = self.stages.index(key.stage)
         return len(self.keys) - 1
 
     def _watch_covariates(self, key: Integers, rows: TickRows, kept: Collection[int]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from stage_traffic import KEYS, NAMES, SECOND_NS, Service, learnt, watch
 
 from tailbudget.models.anomaly.guard import Guard
+from tailbudget.models.shape import service as service_shapes
 from tailbudget.schemas.anomalies import StageCohort, TickRows
 from tailbudget.schemas.errors import ReleaseError, WireError
 
@@ -236,3 +237,14 @@ def test_what_an_operator_accepts_is_learnt() -> None:
     assert guard.states()[KEYS[0]] == "ready"
     service.slow = 2.1
     assert watch(guard, service, range(500, 520))[0].phase == "started"
+
+
+def test_further_keys_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded: rows of keys beyond the limit are counted, the others are judged."""
+    monkeypatch.setattr(service_shapes, "MOST_KEYS", 3)
+    service = Service()
+    guard = learnt(service, 120)
+    assert list(guard.states()) == list(KEYS[:3])
+    assert guard.counts["too many keys"] > 500
+    service.slow = 1.4
+    assert watch(guard, service, range(120, 140))[0].stage == "prefill"
