@@ -28,6 +28,8 @@ ROWS_TO_BEGIN: Final = 200
 """A key is learnt from so many rows of its own."""
 ROWS_TO_JOIN: Final = 40
 """Or from so few, where another cohort of its stage has learnt already."""
+MOST_STARTS: Final = 6
+"""Keys that begin with one call: a first fit takes about 20 ms."""
 MOST_KEYS: Final = 512
 """Stages times cohorts; rows of further ones are counted and left out."""
 
@@ -98,7 +100,7 @@ class ServiceShapes:
         if not ready.all():
             self._hold(key[~ready], some(rows, ~ready))
             for stage in self._newcomers.stages():
-                parts += self._start(stage)
+                parts += self._start(stage, MOST_STARTS + 1 - len(parts))
         return _joined(parts)
 
     def refit(self, elapsed_s: float) -> Integers:
@@ -184,15 +186,15 @@ class ServiceShapes:
             held = Held(rows.covariates, key[mine], part.covariate, part.ms)
             self._newcomers.add(stage, held)
 
-    def _start(self, stage: int) -> list[Learnt]:
-        """Start the keys of a stage that have enough rows."""
+    def _start(self, stage: int, most: int) -> list[Learnt]:
+        """Start keys of a stage that have enough rows."""
         mature = self.bank.ready & (self.bank.stage == stage) & (self.bank.rows >= ROWS_TO_BEGIN)
         if self._newcomers.count(stage) < (ROWS_TO_JOIN if mature.any() else ROWS_TO_BEGIN):
             return []
         held = self._newcomers.rows(stage)
         counts = np.bincount(held.key, minlength=self.bank.size)
         enough = ROWS_TO_JOIN if mature.any() else ROWS_TO_BEGIN
-        due = np.flatnonzero(counts >= enough).tolist()
+        due = np.flatnonzero(counts >= enough)[:most].tolist()
         if due and self.choice[stage] is None:
             self.choice[stage] = choose(held.names, held.covariate, held.ms)
         return [self._start_key(stage, key, held) for key in due]
