@@ -248,3 +248,22 @@ def test_further_keys_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch) 
     assert guard.counts["too many keys"] > 500
     service.slow = 1.4
     assert watch(guard, service, range(120, 140))[0].stage == "prefill"
+
+
+def test_a_stage_that_became_faster_is_learnt_in_the_end() -> None:
+    """Nothing is said of a stage that is faster; after a while a rise to the old time is news."""
+    service = Service()
+    guard = learnt(service)
+    service.slow = 0.7
+    assert watch(guard, service, range(300, 3000)) == []
+    service.slow = 1.0
+    said = watch(guard, service, range(3000, 3030))
+    assert [a.stage for a in said][:1] == ["prefill"]
+
+
+def test_a_tick_without_rows_says_nothing() -> None:
+    """A new guard takes an empty tick."""
+    empty = TickRows((), np.zeros(0, np.int64), np.zeros(0), (), np.zeros((0, 0)))
+    guard = Guard()
+    assert guard.step(SECOND_NS, empty) == []
+    assert guard.states() == {}

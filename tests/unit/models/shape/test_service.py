@@ -281,7 +281,7 @@ def test_the_regressor_learns_tables_and_rows_alike() -> None:
 
 
 def test_many_cohorts_begin_by_turns() -> None:
-    """Cohorts that all have enough rows begin a few with each call, and rows of each are bounded."""
+    """Cohorts that all have enough rows begin a few with each call; rows of each are bounded."""
     keys = tuple(StageCohort("prefill", str(i)) for i in range(20))
     shapes = ServiceShapes()
     rows = made(20 * 220)
