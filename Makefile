@@ -9,10 +9,10 @@ JOBS ?= auto
 export PYTHONPATH := $(CURDIR)/.types
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench kafka wheel clean
+.PHONY: help run test check bench bench-anomaly kafka wheel clean
 
 help:  ## Show this help.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: $(VENV)/.run  ## Run everything on this machine: broker, ClickHouse, worker, simulated service.
 	$(BIN)/tailbudget up $(ARGS)
@@ -28,6 +28,9 @@ check: $(VENV)/.dev  ## Lint, format, types, and the direction of imports.
 
 bench: $(VENV)/.bench  ## Measure records a second beside rivals (Java 17, Maven); see tests/bench.
 	$(BIN)/python tests/bench/throughput.py --rivals-python $(RIVALS)/bin/python $(ARGS)
+
+bench-anomaly: $(VENV)/.test  ## Measure how well regressions are told from workloads, beside rivals; see tests/bench.
+	$(BIN)/python tests/bench/anomaly.py $(ARGS)
 
 kafka: $(VENV)/.test  ## Start a real Apache Kafka on this machine (Java 17 and Maven) until Ctrl-C.
 	$(BIN)/python tests/kafka/start.py --print-bootstrap $(ARGS)

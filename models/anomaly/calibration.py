@@ -138,7 +138,8 @@ class Calibration(PerKey):
 def stratum_of(waiting: Floats) -> Integers:
     """Return the stratum of each row, by requests waiting before it."""
     doubled = np.log2(1 + np.maximum(waiting, 0.0))
-    return np.minimum(doubled, STRATA - 1).astype(np.int64)
+    stratum: Floats = np.minimum(doubled, STRATA - 1)
+    return stratum.astype(np.int64)
 
 
 def _bin(log: Floats) -> Integers:

@@ -36,6 +36,8 @@ LEARN_EVERY_S: Final = 1.0
 REFIT_EVERY_S: Final = 4.0
 SUSPICIOUS: Final = 0.6 * START
 """From this sum on a key is not learnt, though no alarm began yet."""
+FASTER_FOR_S: Final = 600.0
+"""A stage that became faster is not learnt at first: it may be back soon."""
 ACCEPT_AFTER_S: Final = 6 * 3600.0
 """An alarm that lasts so long is accepted as the new normal, and that is said."""
 _QUIET: Final = 1.0
@@ -160,7 +162,7 @@ class Guard:
         self.counts["unseen shape"] += int((~shown).sum())
         key, slots, ms, seen = key[shown], slots[shown], ms[shown], seen[shown]
         term = terms(slots)
-        expected = bank.predict(key, term)
+        expected = bank.predict(key, slots, term)
         quiet = (self.tests.largest < _QUIET) & ~self.alarms.on
         self.effects.add(key, ms, expected, quiet)
         log = np.log(ms / expected)
@@ -217,7 +219,8 @@ class Guard:
 
     def _learn(self, now_s: float) -> None:
         suspicious = (self.tests.largest > SUSPICIOUS) & (now_s > self.alarms.muted_s)
-        barred = self.alarms.on | suspicious | (self.tests.down > START)
+        lately = now_s - self.tests.down_s < FASTER_FOR_S
+        barred = self.alarms.on | suspicious | ((self.tests.down > START) & lately)
         kept = set(self.shapes.bank.stage[self.alarms.on].tolist())
         for batch in joined(self._pending.due(now_s)):
             ok = ~barred[batch.key] & (batch.at_s > self.alarms.ended_s[batch.key])

@@ -62,6 +62,7 @@ class Tests(PerKey):
     Attributes:
         sums: [K, 11] log-likelihood ratios, in the order of `NAMES`.
         down: [K] the sum for a key that became faster.
+        down_s: [K] when it last began to grow.
         zero_s: [K, 11] when each last began to grow.
         hits: [K, 4] rows beyond each point since the tests of it were last zero.
         rows: [K, 4] all rows since then.
@@ -70,12 +71,14 @@ class Tests(PerKey):
     FIELDS: ClassVar[Mapping[str, Field]] = {
         "sums": ((_TESTS,), 0.0),
         "down": ((), 0.0),
+        "down_s": ((), 0.0),
         "zero_s": ((_TESTS,), 0.0),
         "hits": ((POINTS,), 0.0),
         "rows": ((POINTS,), 0.0),
     }
     sums: Floats
     down: Floats
+    down_s: Floats
     zero_s: Floats
     hits: Floats
     rows: Floats
@@ -86,6 +89,7 @@ class Tests(PerKey):
         self.zero_s = np.where(self.sums <= 0, now_s, self.zero_s)
         self.sums = np.maximum(0.0, self.sums + np.minimum(added, MOST_A_TICK))
         self._count(given.tick)
+        self.down_s = np.where(self.down <= 0, now_s, self.down_s)
         faster = 0.8 * (-given.tick.mean - given.allow.mean) - 0.32
         self.down = np.clip(self.down + given.effective * faster, 0.0, 2 * START)
         return added

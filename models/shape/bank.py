@@ -23,6 +23,11 @@ THIN_ROWS: Final = 40.0
 """The other cohorts of a stage speak as so many rows, fading as a cohort has its own."""
 _FADE_ROWS: Final = 400.0
 _LEAST_MS: Final = 1e-3
+_OFFSET_ROWS: Final = 300.0
+_OFFSET_DOUBT: Final = 30.0
+_LEAST_FRESH: Final = 20.0
+_WORTH: Final = 0.02
+MOST_FITS: Final = 64
 _SWEEPS: Final = 8
 _MEMORY: Final = 2000.0
 _D: Final = len(TERMS)
@@ -43,6 +48,9 @@ class ShapeBank(PerKey):
         middle: [K] mean of log(measured by predicted), far ones bounded.
         spread: [K] their standard deviation.
         covered: [K, 7, BINS] rows by the bin of each slot, faded.
+        offset: [K, BINS] mean of the residual's logarithm by the bin of the first slot, where the
+            terms don't fit: powers and steps of the main size.
+        offset_rows: [K, BINS] rows that each is from, bounded.
         needed: [K, 7] slots that the key has.
         ready: [K] the key predicts.
         stage: [K] index of the key's stage.
@@ -58,6 +66,8 @@ class ShapeBank(PerKey):
         "middle": ((), 0.0),
         "spread": ((), 0.3),
         "covered": ((len(SLOTS), BINS), 0.0),
+        "offset": ((BINS,), 0.0),
+        "offset_rows": ((BINS,), 0.0),
         "needed": ((len(SLOTS),), False),
         "ready": ((), False),
         "stage": ((), 0),
@@ -70,6 +80,8 @@ class ShapeBank(PerKey):
     middle: Floats
     spread: Floats
     covered: Floats
+    offset: Floats
+    offset_rows: Floats
     needed: NDArray[np.bool_]
     ready: NDArray[np.bool_]
     stage: Integers
@@ -85,10 +97,12 @@ class ShapeBank(PerKey):
         super().grow(size)
         self.leverage_of = np.concatenate([self.leverage_of, np.zeros((more, _D, _D))])
 
-    def predict(self, key: Integers, term: Floats) -> Floats:
+    def predict(self, key: Integers, slots: Floats, term: Floats) -> Floats:
         """Return [N] milliseconds expected, NaN for a key that is not ready."""
-        expected = np.maximum((term * self.beta[key]).sum(axis=1), _LEAST_MS)
-        return np.where(self.ready[key], expected, np.nan)
+        size = cover_bins(slots[:, 0])
+        rows = self.offset_rows[key, size]
+        offset = self.offset[key, size] * (rows / (rows + _OFFSET_DOUBT))
+        return np.where(self.ready[key], self._fitted(key, term) * np.exp(offset), np.nan)
 
     def seen(self, key: Integers, slots: Floats) -> Floats:
         """Return [N, 7] how many rows of the key had a value like this one, by slot."""
@@ -106,7 +120,8 @@ class ShapeBank(PerKey):
         variance = np.einsum(
             "kd,kd->k", np.einsum("kde,ke->kd", self.leverage_of, relative), relative
         )
-        return np.sqrt(np.maximum(variance, 0.0))
+        error: Floats = np.sqrt(np.maximum(variance, 0.0))
+        return error
 
     def start(self, key: int, slots: Floats, ms: Floats) -> None:
         """Fit a key for the first time, on slots [N, 7] and ms [N]."""
@@ -127,7 +142,7 @@ class ShapeBank(PerKey):
     def learn(self, key: Integers, slots: Floats, ms: Floats) -> None:
         """Add rows of ready keys: key [N], slots [N, 7], ms [N] positive."""
         term = terms(slots)
-        expected = np.maximum((term * self.beta[key]).sum(axis=1), _LEAST_MS)
+        expected = self._fitted(key, term)
         log = np.log(ms / expected)
         kept = bounded(log, self.middle[key], self.spread[key])
         # A row far above counts less, so that one wrong prediction can't outweigh the others.
@@ -140,7 +155,21 @@ class ShapeBank(PerKey):
             self.gram[k] += part.T @ part
             self.moment[k] += part.T @ target[rows]
         np.add.at(self.covered, (key[:, None], np.arange(len(SLOTS)), cover_bins(slots)), 1.0)
+        self._track_offset(key, cover_bins(slots[:, 0]), kept)
         self._track(key, kept)
+
+    def _fitted(self, key: Integers, term: Floats) -> Floats:
+        fitted: Floats = np.maximum((term * self.beta[key]).sum(axis=1), _LEAST_MS)
+        return fitted
+
+    def _track_offset(self, key: Integers, size: Integers, log: Floats) -> None:
+        at = key * BINS + size
+        cells = self.size * BINS
+        count = np.bincount(at, minlength=cells).reshape(-1, BINS)
+        total = np.bincount(at, log - self.middle[key], cells).reshape(-1, BINS)
+        self.offset_rows = np.minimum(self.offset_rows + count, _OFFSET_ROWS)
+        share = np.minimum(count / np.maximum(self.offset_rows, 1.0), 1.0)
+        self.offset += share * (total / np.maximum(count, 1) - self.offset)
 
     def _track(self, key: Integers, log: Floats) -> None:
         count = np.bincount(key, minlength=self.size).astype(np.float64)
@@ -174,14 +203,17 @@ class ShapeBank(PerKey):
     def _pooled(self, keys: Integers) -> tuple[Floats, Floats]:
         """Return [k, D, D] and [k, D] what the other cohorts of the stages say, as few rows."""
         gram, moment = np.zeros((len(keys), _D, _D)), np.zeros((len(keys), _D))
-        for i, k in enumerate(keys.tolist()):
-            others = self.ready & (self.stage == self.stage[k])
-            others[k] = False
-            rows = self.rows[others].sum()
-            if rows > 0:
-                weight = min(THIN_ROWS, rows) / (1 + self.rows[k] / _FADE_ROWS) / rows
-                gram[i] = self.gram[others].sum(axis=0) * weight
-                moment[i] = self.moment[others].sum(axis=0) * weight
+        for stage in np.unique(self.stage[keys]).tolist():
+            mates = self.ready & (self.stage == stage)
+            mine = np.flatnonzero(self.stage[keys] == stage)
+            own = np.where(self.ready[keys[mine]], 1.0, 0.0)
+            rows = self.rows[mates].sum() - own * self.rows[keys[mine]]
+            weight = np.minimum(THIN_ROWS, rows) / (1 + self.rows[keys[mine]] / _FADE_ROWS)
+            weight = np.where(rows > 1, weight / np.maximum(rows, 1.0), 0.0)
+            other = self.gram[mates].sum(axis=0) - own[:, None, None] * self.gram[keys[mine]]
+            gram[mine] = other * weight[:, None, None]
+            other = self.moment[mates].sum(axis=0) - own[:, None] * self.moment[keys[mine]]
+            moment[mine] = other * weight[:, None]
         return gram, moment
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], size: int) -> None:
@@ -205,7 +237,11 @@ class ShapeBank(PerKey):
 
 
 def keys_due(bank: ShapeBank) -> Integers:
-    """Return the keys that learnt enough since their last fit to be worth another."""
-    worth = bank.fresh >= np.maximum(20.0, 0.02 * bank.rows)
-    due: Integers = np.flatnonzero(bank.ready & worth)
-    return due
+    """Return the keys that learnt enough since their last fit to be worth another.
+
+    At most `MOST_FITS`, those that gained most: what a tick may cost is bounded.
+    """
+    gained = bank.fresh / np.maximum(_LEAST_FRESH, _WORTH * bank.rows)
+    due = np.flatnonzero(bank.ready & (gained >= 1))
+    first: Integers = due[np.argsort(-gained[due], kind="stable")[:MOST_FITS]]
+    return np.sort(first)

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_MOST: Final = 4000
-"""Rows held for one stage; the oldest go first."""
+_MOST_ROWS: Final = 400
+"""Rows of one key; twice as many as it needs to begin."""
+_MOST_PARTS: Final = 32
+"""More batches than these are put together into one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +35,31 @@ class Held:
 
 
 class Newcomers:
-    """Holds rows by stage."""
+    """Holds rows by stage, of each key a bounded number."""
 
     def __init__(self) -> None:
         self._held: dict[int, list[Held]] = {}
         self._rows: dict[int, int] = {}
+        self._of_key: dict[int, int] = {}
 
     def add(self, stage: int, rows: Held) -> None:
-        """Hold some rows of one stage."""
+        """Hold some rows of one stage, but none of a key of which there are enough."""
+        keys, counts = np.unique(rows.key, return_counts=True)
+        full = [key for key in keys.tolist() if self._of_key.get(key, 0) >= _MOST_ROWS]
+        if full:
+            rows = _without(rows, full)
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            if key not in full:
+                self._of_key[key] = self._of_key.get(key, 0) + count
         parts = self._held.setdefault(stage, [])
         parts.append(rows)
         self._rows[stage] = self._rows.get(stage, 0) + len(rows.ms)
-        while self._rows[stage] > _MOST and len(parts) > 1:
-            self._rows[stage] -= len(parts.pop(0).ms)
+        if len(parts) > _MOST_PARTS:
+            parts[:] = [self.rows(stage)]
 
-    def count(self, stage: int, key: int | None = None) -> int:
-        """Return how many rows of a stage, or of one key of it, are held."""
-        if key is None:
-            return self._rows.get(stage, 0)
-        return sum(int((part.key == key).sum()) for part in self._held.get(stage, ()))
+    def count(self, stage: int) -> int:
+        """Return how many rows of a stage are held."""
+        return self._rows.get(stage, 0)
 
     def rows(self, stage: int) -> Held:
         """Return the rows of a stage, at least one, with the columns of all of them."""
@@ -66,7 +74,8 @@ class Newcomers:
 
     def drop(self, stage: int, key: int) -> None:
         """Let go of the rows of one key."""
-        parts = [_without(part, key) for part in self._held.get(stage, ())]
+        self._of_key.pop(key, None)
+        parts = [_without(part, [key]) for part in self._held.get(stage, ())]
         self._held[stage] = [part for part in parts if len(part.ms)]
         self._rows[stage] = sum(len(part.ms) for part in self._held[stage])
 
@@ -82,6 +91,6 @@ def _aligned(part: Held, names: tuple[str, ...]) -> Floats:
     return aligned
 
 
-def _without(part: Held, key: int) -> Held:
-    other = part.key != key
+def _without(part: Held, keys: Sequence[int]) -> Held:
+    other = ~np.isin(part.key, keys)
     return Held(part.names, part.key[other], part.covariate[other], part.ms[other])

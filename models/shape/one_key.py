@@ -36,7 +36,7 @@ class OneKey:
     def predict(self, rows: TickRows) -> tuple[Floats, Floats]:
         """Return [N] what is expected and [N, 7] the slots; NaN where a row lacks a covariate."""
         read = self.shapes.read(rows.key, rows)
-        expected = self.shapes.bank.predict(rows.key, terms(read.values))
+        expected = self.shapes.bank.predict(rows.key, read.values, terms(read.values))
         return np.where(read.complete, expected, np.nan), read.values
 
     def learn(self, rows: TickRows) -> Learnt:

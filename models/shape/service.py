@@ -28,7 +28,9 @@ ROWS_TO_BEGIN: Final = 200
 """A key is learnt from so many rows of its own."""
 ROWS_TO_JOIN: Final = 40
 """Or from so few, where another cohort of its stage has learnt already."""
-MOST_KEYS: Final = 1024
+MOST_STARTS: Final = 6
+"""Keys that begin with one call: a first fit takes about 20 ms."""
+MOST_KEYS: Final = 512
 """Stages times cohorts; rows of further ones are counted and left out."""
 
 
@@ -72,7 +74,11 @@ class ServiceShapes:
 
     def resolve(self, keys: Sequence[StageCohort]) -> Integers:
         """Return the index of each key, making new ones; -1 for one too many."""
-        return np.array([self._resolve(key) for key in keys], np.int64)
+        index = np.array([self._resolve(key) for key in keys], np.int64)
+        first = self.bank.size
+        self.bank.grow(len(self.keys))
+        self.bank.stage[first:] = [self.stages.index(key.stage) for key in self.keys[first:]]
+        return index
 
     def read(self, key: Integers, rows: TickRows) -> Slotted:
         """Put rows, whose key has the index [N], into the slots of their stages."""
@@ -94,7 +100,7 @@ class ServiceShapes:
         if not ready.all():
             self._hold(key[~ready], some(rows, ~ready))
             for stage in self._newcomers.stages():
-                parts += self._start(stage)
+                parts += self._start(stage, MOST_STARTS + 1 - len(parts))
         return _joined(parts)
 
     def refit(self, elapsed_s: float) -> Integers:
@@ -148,8 +154,6 @@ class ServiceShapes:
             self.choice.append(None)
         self._index[key] = len(self.keys)
         self.keys.append(key)
-        self.bank.grow(len(self.keys))
-        self.bank.stage[-1] = self.stages.index(key.stage)
         return len(self.keys) - 1
 
     def _watch_covariates(self, key: Integers, rows: TickRows, kept: Collection[int]) -> None:
@@ -169,7 +173,7 @@ class ServiceShapes:
     def _learn_ready(self, key: Integers, rows: TickRows) -> Learnt:
         read = self.read(key, rows)
         key, slots, ms = key[read.complete], read.values[read.complete], rows.ms[read.complete]
-        expected = self.bank.predict(key, terms(slots))
+        expected = self.bank.predict(key, slots, terms(slots))
         if len(key):
             self.bank.learn(key, slots, ms)
         return Learnt(key, slots, ms, expected, ())
@@ -182,15 +186,15 @@ class ServiceShapes:
             held = Held(rows.covariates, key[mine], part.covariate, part.ms)
             self._newcomers.add(stage, held)
 
-    def _start(self, stage: int) -> list[Learnt]:
-        """Start the keys of a stage that have enough rows."""
+    def _start(self, stage: int, most: int) -> list[Learnt]:
+        """Start keys of a stage that have enough rows."""
         mature = self.bank.ready & (self.bank.stage == stage) & (self.bank.rows >= ROWS_TO_BEGIN)
         if self._newcomers.count(stage) < (ROWS_TO_JOIN if mature.any() else ROWS_TO_BEGIN):
             return []
         held = self._newcomers.rows(stage)
         counts = np.bincount(held.key, minlength=self.bank.size)
         enough = ROWS_TO_JOIN if mature.any() else ROWS_TO_BEGIN
-        due = np.flatnonzero(counts >= enough).tolist()
+        due = np.flatnonzero(counts >= enough)[:most].tolist()
         if due and self.choice[stage] is None:
             self.choice[stage] = choose(held.names, held.covariate, held.ms)
         return [self._start_key(stage, key, held) for key in due]
@@ -207,7 +211,7 @@ class ServiceShapes:
         self.bank.start(key, slots, ms)
         self._newcomers.drop(stage, key)
         index = np.full(len(ms), key)
-        return Learnt(index, slots, ms, self.bank.predict(index, terms(slots)), (key,))
+        return Learnt(index, slots, ms, self.bank.predict(index, slots, terms(slots)), (key,))
 
 
 def _choice(small: Mapping[str, Any]) -> Choice:

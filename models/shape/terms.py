@@ -42,7 +42,7 @@ def terms(slots: Floats) -> Floats:
 
 
 def cover_bins(slots: Floats) -> NDArray[np.int64]:
-    """Return [N, 7] the half-octave bin of each slot value; zero has a bin of its own."""
+    """Return the half-octave bin of each slot value, in any shape; zero has a bin of its own."""
     octaves = np.floor(_PER_OCTAVE * np.log2(np.maximum(slots, _LEAST))).astype(np.int64)
     bins: NDArray[np.int64] = np.clip(octaves + 1 + _PER_OCTAVE * 8, 0, BINS - 1)
     return bins

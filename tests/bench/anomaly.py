@@ -177,7 +177,7 @@ class _Seconds:
     def add(self, now_s: float, rows: TickRows, guard: Guard) -> None:
         self._rows.append(rows)
         slots = guard.shapes.read(rows.key, rows).values
-        expected = guard.shapes.bank.predict(rows.key, terms(slots))
+        expected = guard.shapes.bank.predict(rows.key, slots, terms(slots))
         self._ratio.append(np.nan_to_num(rows.ms / expected, nan=1.0))
         if now_s == int(now_s):
             self._close(int(now_s) - 1)

@@ -205,7 +205,7 @@ def _paper(body: bytes, train: Steps) -> Judge:
 def _errors(guard: Guard, steps: Steps) -> Floats:
     rows = _rows(steps, slice(0, len(steps.ms)))
     slots = guard.shapes.read(rows.key, rows).values
-    expected = guard.shapes.bank.predict(rows.key, terms(slots))
+    expected = guard.shapes.bank.predict(rows.key, slots, terms(slots))
     return np.maximum(0.0, (steps.ms - expected) / steps.ms)
 
 

@@ -9,6 +9,7 @@ import pytest
 from stage_traffic import KEYS, NAMES, SECOND_NS, Service, learnt, watch
 
 from tailbudget.models.anomaly.guard import Guard
+from tailbudget.models.shape import service as service_shapes
 from tailbudget.schemas.anomalies import StageCohort, TickRows
 from tailbudget.schemas.errors import ReleaseError, WireError
 
@@ -236,3 +237,33 @@ def test_what_an_operator_accepts_is_learnt() -> None:
     assert guard.states()[KEYS[0]] == "ready"
     service.slow = 2.1
     assert watch(guard, service, range(500, 520))[0].phase == "started"
+
+
+def test_further_keys_are_counted_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is bounded: rows of keys beyond the limit are counted, the others are judged."""
+    monkeypatch.setattr(service_shapes, "MOST_KEYS", 3)
+    service = Service()
+    guard = learnt(service, 120)
+    assert list(guard.states()) == list(KEYS[:3])
+    assert guard.counts["too many keys"] > 500
+    service.slow = 1.4
+    assert watch(guard, service, range(120, 140))[0].stage == "prefill"
+
+
+def test_a_stage_that_became_faster_is_learnt_in_the_end() -> None:
+    """Nothing is said of a stage that is faster; after a while a rise to the old time is news."""
+    service = Service()
+    guard = learnt(service)
+    service.slow = 0.7
+    assert watch(guard, service, range(300, 3000)) == []
+    service.slow = 1.0
+    said = watch(guard, service, range(3000, 3030))
+    assert [a.stage for a in said][:1] == ["prefill"]
+
+
+def test_a_tick_without_rows_says_nothing() -> None:
+    """A new guard takes an empty tick."""
+    empty = TickRows((), np.zeros(0, np.int64), np.zeros(0), (), np.zeros((0, 0)))
+    guard = Guard()
+    assert guard.step(SECOND_NS, empty) == []
+    assert guard.states() == {}

@@ -13,7 +13,7 @@ from river import checks
 from tailbudget.models.shape.bank import ShapeBank
 from tailbudget.models.shape.regressor import ShapeRegressor
 from tailbudget.models.shape.roles import choose, role_of
-from tailbudget.models.shape.service import ROWS_TO_JOIN, SCHEMA, ServiceShapes
+from tailbudget.models.shape.service import MOST_STARTS, ROWS_TO_JOIN, SCHEMA, ServiceShapes
 from tailbudget.models.shape.solve import solve
 from tailbudget.models.shape.terms import BINS, TERMS, cover_bins, terms
 from tailbudget.models.state_bytes import pack
@@ -60,7 +60,9 @@ def slots_of(shapes: ServiceShapes, rows: TickRows) -> np.ndarray:
 def expected(shapes: ServiceShapes, rows: TickRows) -> np.ndarray:
     """Return what is expected of rows."""
     read = shapes.read(rows.key, rows)
-    return np.where(read.complete, shapes.bank.predict(rows.key, terms(read.values)), np.nan)
+    return np.where(
+        read.complete, shapes.bank.predict(rows.key, read.values, terms(read.values)), np.nan
+    )
 
 
 @pytest.mark.parametrize(
@@ -276,3 +278,18 @@ def test_the_regressor_learns_tables_and_rows_alike() -> None:
     assert many.predict_one({"tokens": 600}) is None
     predicted = many.predict_many(pd.DataFrame({"tokens": [600.0], "batch_size": [3.0]}))
     assert predicted.tolist() == [many.predict_one({"tokens": 600, "batch_size": 3})]
+
+
+def test_many_cohorts_begin_by_turns() -> None:
+    """Cohorts that all have enough rows begin a few with each call; rows of each are bounded."""
+    keys = tuple(StageCohort("prefill", str(i)) for i in range(20))
+    shapes = ServiceShapes()
+    rows = made(20 * 220)
+    key = np.arange(len(rows.ms)) % 20
+    begun = []
+    for _ in range(4):
+        again = TickRows(keys, key, rows.ms, NAMES, rows.covariate)
+        shapes.learn(shapes.resolve(keys)[key], again)
+        begun.append(int(shapes.bank.ready.sum()))
+    assert begun == [MOST_STARTS, 2 * MOST_STARTS, 3 * MOST_STARTS, 20]
+    assert shapes.bank.rows.max() <= 4 * 220
