@@ -6,7 +6,7 @@ has no rollup, or a stale one, is merged from what is below it and kept for the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
@@ -126,10 +126,12 @@ class History:
         if not keep and not made:
             self._gather_panes(gathering, wanted)
             return
-        for start_ns, span in sorted(panes.items()):
+        marks = {
+            start_ns: self._fingerprint(Span(start_ns, start_ns + span_s * SECOND_NS), span)
+            for start_ns, span in sorted(panes.items())
+        }
+        for start_ns, kept in self._kept(marks, made, span_s):
             whole = Span(start_ns, start_ns + span_s * SECOND_NS)
-            fingerprint = self._fingerprint(whole, span)
-            kept = self._kept(whole, span_s) if made.get(start_ns) == fingerprint else None
             if kept is not None:
                 gathering.add_evidence(kept)
             elif not keep:
@@ -137,7 +139,20 @@ class History:
             elif whole.end_ns > self._complete_ns:  # it still grows; what is below it does not
                 self._gather(gathering, whole, spans_s[:-1], keep=True)
             else:
-                gathering.add_evidence(self._made(whole, spans_s, fingerprint))
+                gathering.add_evidence(self._made(whole, spans_s, marks[start_ns]))
+
+    def _kept(
+        self, marks: Mapping[int, int], made: Mapping[int, int], span_s: int
+    ) -> Iterator[tuple[int, Evidence | None]]:
+        """Yield each span with its rollup; with None where there is none that holds."""
+        starts = list(marks)
+        for low in range(0, len(starts), ROLLUPS_AT_ONCE):
+            some = starts[low : low + ROLLUPS_AT_ONCE]
+            valid = [start for start in some if made.get(start) == marks[start]]
+            payloads = self._store.read_rollups(self._service, span_s, valid)
+            for start_ns in some:
+                whole = Span(start_ns, start_ns + span_s * SECOND_NS)
+                yield start_ns, self._loaded(whole, payloads.get(start_ns))
 
     def _gather_panes(self, gathering: Gathering, wanted: Span) -> None:
         starts = self._store.pane_starts(self._service, wanted.start_ns, wanted.end_ns)
@@ -146,9 +161,8 @@ class History:
             for pane in self._store.each_pane(self._service, some):
                 gathering.add(pane.summary)
 
-    def _kept(self, whole: Span, span_s: int) -> Evidence | None:
+    def _loaded(self, whole: Span, payload: bytes | None) -> Evidence | None:
         """Return a rollup; None when it is not what it should be, to be made anew."""
-        payload = self._store.read_rollup(self._service, span_s, whole.start_ns)
         try:
             found = None if payload is None else load(payload)
         except WireError:

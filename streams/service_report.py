@@ -23,6 +23,7 @@ from tailbudget.streams.ask_worker import refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Span
+from tailbudget.streams.promised import ASSUMED, last_promised
 from tailbudget.streams.rules import declared_workload
 
 MOST_NAMED: Final = 20
@@ -104,7 +105,7 @@ def ask_report(
     Args:
         settings: what the service promises.
         past: what to read back.
-        slo: a target in place of the service's.
+        slo: a target in place of the service's; without either, what its audits remember.
         slow_request_threshold: "p95", "p99" or milliseconds: where slow begins.
 
     Raises:
@@ -112,8 +113,11 @@ def ask_report(
         ConfigError: there is no such database, or no such service.
     """
     evidence = ask_evidence(settings, past)
-    chosen = options(settings, past.service)
-    asked = replace(chosen, slo=slo or chosen.slo, slow_request_threshold=slow_request_threshold)
+    asked = replace(options(settings, past.service), slow_request_threshold=slow_request_threshold)
+    if slo is not None:
+        asked = replace(asked, slo=slo)
+    elif asked.slo is None and (promised := last_promised(settings, past.service)) is not None:
+        asked = replace(asked, slo=promised, assumptions=(ASSUMED,))
     return report(evidence, asked), evidence
 
 

@@ -167,9 +167,9 @@ class ClickHouse:
         """Return the fingerprints of the rollups that there are, by their start."""
         return rollups.rollups_made(self._writer, spans)
 
-    def read_rollup(self, service: str, span_s: int, start_ns: int) -> bytes | None:
-        """Return the rollup of a span; None when it was not made."""
-        return rollups.read_rollup(self._writer, service, span_s, start_ns)
+    def read_rollups(self, service: str, span_s: int, starts_ns: Sequence[int]) -> dict[int, bytes]:
+        """Return the rollups of those of the spans that have one, by their start."""
+        return rollups.read_rollups(self._writer, service, span_s, starts_ns)
 
     def write_rollups(self, made: Sequence[rollups.Rollup]) -> None:
         """Write rollups."""

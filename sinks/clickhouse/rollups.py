@@ -44,9 +44,9 @@ WHERE p.service = {service:String} AND p.stage = '(pane)'
 ORDER BY start
 """
 _PAYLOAD: Final = """
-SELECT payload
+SELECT toUnixTimestamp(start) AS at, payload
 FROM rollups FINAL
-WHERE service = {service:String} AND span_s = {span:UInt32} AND start = {start:UInt32}
+WHERE service = {service:String} AND span_s = {span:UInt32} AND start IN {starts:Array(UInt32)}
 """
 _LAST_S: Final = 2**32 - 1
 
@@ -131,14 +131,20 @@ def rollups_made(connection: Connection, spans: Spans) -> dict[int, int]:
     return {int(start) * _SECOND_NS: int(mark) for start, mark in rows}
 
 
-def read_rollup(connection: Connection, service: str, span_s: int, start_ns: int) -> bytes | None:
-    """Return the evidence of a span; None when it was not made."""
-    parameters = {"service": service, "span": span_s, "start": start_ns // _SECOND_NS}
+def read_rollups(
+    connection: Connection, service: str, span_s: int, starts_ns: Sequence[int]
+) -> dict[int, bytes]:
+    """Return the evidence of those of the spans that were made, by their start."""
+    if not starts_ns:
+        return {}
+    starts_s = [start_ns // _SECOND_NS for start_ns in starts_ns]
+    parameters = {"service": service, "span": span_s, "starts": starts_s}
     table = connection.request(
-        f"reading a rollup of {service}",
+        f"reading rollups of {service}",
         lambda client: client.query_arrow(_PAYLOAD, parameters=parameters, use_strings=False),
     )
-    return table["payload"][0].as_py() if table.num_rows else None
+    pairs = zip(table["at"].to_pylist(), table["payload"].to_pylist(), strict=True)
+    return {int(at) * _SECOND_NS: payload for at, payload in pairs}
 
 
 def write_rollups(connection: Connection, rollups: Sequence[Rollup]) -> None:

@@ -58,9 +58,11 @@ def report(
     chosen = settings(config)
     if data is not None:
         chosen = chosen.in_directory(data)
+    from tailbudget.streams import logs  # noqa: PLC0415
     from tailbudget.streams.history import Span  # noqa: PLC0415
     from tailbudget.streams.service_report import Past, ask_report  # noqa: PLC0415
 
+    logs.set_up("warning")  # standard output is the report's
     past = Past(service, Span(start_ns, end_ns), now_ns)
     target = parse_slo(slo) if slo else None
     found = ask_report(chosen, past, slo=target, slow_request_threshold=threshold)

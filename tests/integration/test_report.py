@@ -136,7 +136,11 @@ def test_from_a_server_and_by_a_user_who_may_only_read(
     store.migrate()
     write(store)
     settings_file(tmp_path, clickhouse=clickhouse, services=SLOS)
-    assert report(tmp_path, "chat") == report(home, "chat")
+    expected = report(home, "chat")
+    clickhouse_server.fail_inserts([(403, 497)])  # ACCESS_DENIED
+    assert report(tmp_path, "chat") == expected
+    assert int(store.query("SELECT count() FROM rollups").rows[0][0]) == 0
+    assert report(tmp_path, "chat") == expected
     assert int(store.query("SELECT count() FROM rollups").rows[0][0]) > 0
     store.close()
 
