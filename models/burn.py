@@ -30,8 +30,8 @@ STANDARD: Final = (
     (Severity.TICKET, Fraction(10, 100), 10),
 )
 """Severity, share of the budget, and into how many long windows the period is cut. Of 30 days:
-2 % in 1 h is 14.4x, 5 % in 6 h is 6x, 10 % in 1 d is 3x, 10 % in 3 d is 1x (the same chapter,
-table 5-8; 1 d is in "Alerting Considerations" and in Sloth's 30-day windows)."""
+2 % in 1 h is 14.4x, 5 % in 6 h is 6x, 10 % in 3 d is 1x (the same chapter, table 5-8), and
+10 % in 1 d is 3x (Sloth, windows/google-30d.yaml)."""
 
 REACHABLE_SHARE: Final = Fraction(1, 2)
 """Where a factor is beyond what all events bad make, the window grows until so large a share of
@@ -94,10 +94,9 @@ def standard_rules(period: Period, allowed: Fraction, step_s: int = 1) -> tuple[
         allowed: share of events that may be bad.
         step_s: windows are whole numbers of so many seconds, at least one.
     """
+    budget = (length_s(period), allowed)
     return tuple(
-        _rule(
-            severity, share, Fraction(length_s(period), cuts), (length_s(period), allowed), step_s
-        )
+        _rule(severity, share, Fraction(budget[0], cuts), budget, step_s)
         for severity, share, cuts in STANDARD
     )
 

@@ -6,9 +6,13 @@ never grows. Late events amend their slice while it is held.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from tailbudget.schemas.tally import Count, Tally
+
+_NEAR: Final = 64
 
 
 class SloCounts:
@@ -70,9 +74,14 @@ class SloCounts:
         if self._head is None:
             return None
         low, high = self._clip(self._oldest(), now_ns // self.slice_ns + 1)
-        numbers = np.arange(low, high)
-        filled = numbers[self._cells[:, numbers % self._capacity].any(axis=0)]
-        return (int(filled[-1]) + 1) * self.slice_ns if len(filled) else None
+        size = _NEAR
+        while low < high:  # The newest slice is nearly always among the last few.
+            numbers = np.arange(max(low, high - size), high)
+            filled = numbers[self._cells[:, numbers % self._capacity].any(axis=0)]
+            if len(filled):
+                return (int(filled[-1]) + 1) * self.slice_ns
+            high, size = int(numbers[0]), size * 8
+        return None
 
     def _oldest(self) -> int:
         return (self._head or 0) - self._capacity + 1

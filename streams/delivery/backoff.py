@@ -28,13 +28,13 @@ class Backoff:
     began_s: float
     attempts: int = 0
 
-    def after(self, error: ChatError, now_s: float) -> float | None:
-        """Return how long to wait after a failure; None gives the message up.
+    def after(self, error: ChatError | None, now_s: float) -> float | None:
+        """Return how long to wait after an attempt; None when there is no other.
 
         A server that asks for time gets it: that it answers shows that it will take the message.
         """
         self.attempts += 1
-        if not error.retryable or now_s - self.began_s > GIVE_UP_S:
+        if error is None or not error.retryable or now_s - self.began_s > GIVE_UP_S:
             return None
         if error.retry_after_s is not None:
             return min(error.retry_after_s, LONGEST_ASKED_S)

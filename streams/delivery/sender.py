@@ -131,20 +131,19 @@ class Sender:
         takes = self._channel.picture and self._chat.limits.pictures
         picture = await self._picture(group[0].alert) if takes else None
         message = composed(group, self._chat.limits, picture)
-        await asyncio.sleep(self._rate.take(time.monotonic()))
-        backoff, error = Backoff(time.monotonic()), await self._try(message)
-        while error is not None:
-            wait_s = backoff.after(error, time.monotonic())
-            if wait_s is None:
-                log.warning("alert given up", error=error.message, alert_id=message.alert_id)
-                break
+        wait_s: float | None = self._rate.take(time.monotonic())
+        backoff, error = Backoff(time.monotonic()), None
+        while wait_s is not None:
             await asyncio.sleep(wait_s)
             if generation != self._generation:  # Another worker tells it now.
                 for notice in group:
                     self._finish(notice)
                 return
             error = await self._try(message)
-        await self._finished(group, error, backoff.attempts + (error is None))
+            wait_s = backoff.after(error, time.monotonic())
+        if error is not None:
+            log.warning("alert given up", error=error.message, alert_id=message.alert_id)
+        await self._finished(group, error, backoff.attempts)
 
     async def _try(self, message: ChatMessage) -> ChatError | None:
         try:

@@ -469,6 +469,8 @@ def test_waits_grow_and_end() -> None:
     assert waits.after(ChatError("slow down", retry_after_s=9e9), 1.0) == 300.0
     assert waits.after(away, 901.0) is None
     assert waits.after(ChatError("no", retryable=False), 1.0) is None
+    assert waits.after(None, 1.0) is None
+    assert waits.attempts == 12
 
 
 def test_an_offset_is_reached_when_all_before_it_are() -> None:
