@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from slo_events import SECOND_NS, T0_NS, tally_of
 
@@ -17,6 +17,8 @@ from tailbudget.schemas.objectives import Objective, Period
 from tailbudget.schemas.tally import Tally
 
 MINUTE_NS = 60 * SECOND_NS
+UNTIMED = settings(deadline=None)
+"""Machines that run tests are busy."""
 SLO = Objective("chat", "latency", Fraction(99, 100), 500.0, period=Period(1, "h"))
 
 
@@ -33,6 +35,7 @@ def same(first: Tally, second: Tally) -> bool:
     return all(np.array_equal(getattr(first, n), getattr(second, n)) for n in names)
 
 
+@UNTIMED
 @given(events(), events(), events())
 def test_merging_is_commutative_and_associative(
     a: list[tuple[int, int, int]], b: list[tuple[int, int, int]], c: list[tuple[int, int, int]]
@@ -45,6 +48,7 @@ def test_merging_is_commutative_and_associative(
     assert same(left, tally_of([*c, *b, *a], slice_s=60))
 
 
+@UNTIMED
 @given(events(), events(), st.integers(0, 7200), st.integers(1, 7200))
 def test_the_window_of_a_merge_is_the_merge_of_the_windows(
     a: list[tuple[int, int, int]], b: list[tuple[int, int, int]], end_s: int, length_s: int
@@ -63,6 +67,7 @@ def test_the_window_of_a_merge_is_the_merge_of_the_windows(
     assert same(ring.between(start_ns, end_ns), whole)
 
 
+@UNTIMED
 @given(events(), events(), st.integers(60, 7200))
 def test_the_budget_of_a_merge_counts_what_its_parts_count(
     a: list[tuple[int, int, int]], b: list[tuple[int, int, int]], now_s: int
@@ -79,6 +84,7 @@ def test_the_budget_of_a_merge_counts_what_its_parts_count(
         assert (both.left_pct < -1e-9) == (both.bad * 100 > both.total)
 
 
+@UNTIMED
 @given(events(), st.integers(0, 20))
 def test_unknown_events_widen_nothing_else(rows: list[tuple[int, int, int]], unknown: int) -> None:
     """A slice is judged only where no unknown request could tip it."""

@@ -6,11 +6,15 @@ import json
 from collections.abc import Sequence
 
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from tailbudget.models.alert_state import AlertState, step
 from tailbudget.schemas.alerts import AlertStatus, Change, ChangeReason, Condition, Reading
 from tailbudget.schemas.objectives import AlertTiming, Severity
+
+UNTIMED = hypothesis_settings(deadline=None)
+"""Machines that run tests are busy."""
 
 SECOND_NS = 10**9
 BAD = Reading(Condition.BAD, Severity.TICKET, "bad")
@@ -138,6 +142,7 @@ timings = st.builds(
 )
 
 
+@UNTIMED
 @given(reads, timings)
 def test_a_dumped_state_goes_on_as_if_nothing_were(
     measured: list[tuple[Reading, str]], timing: AlertTiming
@@ -151,6 +156,7 @@ def test_a_dumped_state_goes_on_as_if_nothing_were(
         assert (state, change) == (kept, again)
 
 
+@UNTIMED
 @given(reads, timings)
 def test_changes_are_a_chain(measured: list[tuple[Reading, str]], timing: AlertTiming) -> None:
     """Numbers have no holes, each change leaves the state that the one before it reached."""

@@ -9,6 +9,7 @@ import pytest
 from alerts import BURN, SECOND_NS, T0_NS, breach, burn
 from audits import HOSTILE
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from PIL import Image
 from pydantic import SecretStr
@@ -22,6 +23,9 @@ from tailbudget.sinks.messages.grouped import drafted
 from tailbudget.sinks.messages.limits import backslashes, either, entities, units
 from tailbudget.sinks.messages.picture import SIZE, LastHour, png
 from tailbudget.sinks.messages.words import words
+
+UNTIMED = hypothesis_settings(deadline=None)
+"""Machines that run tests are busy."""
 
 MORE = "more in slow requests than in fast ones"
 ROOMY = Limits(32_768, either)
@@ -136,6 +140,7 @@ texts = st.text(alphabet=st.sampled_from("ab_<&*|🙂`\n."), max_size=60).map(
 measures = st.sampled_from([units, entities, backslashes, either])
 
 
+@UNTIMED
 @given(
     st.builds(
         Draft,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from tailbudget.schemas.errors import ConfigError
@@ -27,6 +28,9 @@ from tailbudget.streams.openslo.documents import KINDS
 from tailbudget.streams.openslo.read import read
 from tailbudget.streams.openslo.settings import with_openslo
 from tailbudget.streams.openslo.write import write
+
+UNTIMED = hypothesis_settings(deadline=None)
+"""Machines that run tests are busy."""
 
 DOCUMENTS = """
 apiVersion: openslo/v1
@@ -355,12 +359,14 @@ def objectives(draw: st.DrawFn) -> Objective:
     )
 
 
+@UNTIMED
 @given(objectives())
 def test_what_is_written_reads_back_the_same(one: Objective) -> None:
     """Thresholds, cohorts, periods, rules, waits and channels survive the way there and back."""
     assert read(write([one])) == (one,)
 
 
+@UNTIMED
 @given(objectives())
 def test_settings_say_what_an_objective_is(one: Objective) -> None:
     """Every objective that OpenSLO has words for can be set in our own settings too."""
