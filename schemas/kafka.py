@@ -12,7 +12,7 @@ from tailbudget.schemas.settings_base import Group, Name, refuse
 OWN_TOPICS: Final = ("panes", "deploys", "alerts", "dead-letters", "signals")
 """The topics that we write ourselves, without their prefix."""
 
-RequestFormat = Literal["native", "aiperf", "llmperf"]
+RequestFormat = Literal["native", "aiperf", "llmperf", "otlp_json", "otlp_proto"]
 """The formats that `streams.sources` decodes."""
 
 
@@ -24,6 +24,12 @@ class RequestTopic(Group):
         default=None, description="service of records that name none themselves"
     )
     format: RequestFormat = Field(default="native", description="format of the messages")
+    trace_wait_s: float = Field(
+        default=15.0,
+        ge=0,
+        le=3600,
+        description="how much younger than the end of a trace a span must be for it to be judged",
+    )
 
 
 class KafkaSettings(Group):

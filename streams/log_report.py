@@ -86,6 +86,7 @@ class Made:
     evidence: Evidence
 
 
+_SHOWN: Final = 5
 _QUIET: Final[Report] = lambda _: None  # noqa: E731 (a name for doing nothing)
 
 
@@ -118,7 +119,7 @@ def make(
         workload=asked.workload or declared_workload(settings, evidence.service),
         baseline=_baseline(settings, asked, plan, progress),
         source=_name(asked.source),
-        assumptions=(*reading.found.assumptions, *_of_deploys(asked)),
+        assumptions=(*reading.found.assumptions, *_of_deploys(asked, reading.deploys)),
     )
     return Made(report(evidence, options), evidence)
 
@@ -189,7 +190,14 @@ def _baseline(settings: Settings, asked: Asked, plan: Plan, progress: Report) ->
     return gather(_open(settings, asked.baseline, asked, progress), plan)
 
 
-def _of_deploys(asked: Asked) -> tuple[str, ...]:
+def _of_deploys(asked: Asked, seen: Sequence[DeployRow]) -> tuple[str, ...]:
+    if asked.deploys is None and seen:
+        shown = ", ".join(f"{one.service} to {one.version}" for one in seen[:_SHOWN])
+        more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
+        return (
+            f"the traces show new versions ({shown}{more}), but no deploy events were given:"
+            " what is warm and what is cold was not told apart",
+        )
     if asked.deploys is None:
         return ("no deploy events were given: what is warm and what is cold cannot be told apart",)
     return ()

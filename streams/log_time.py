@@ -16,6 +16,14 @@ from tailbudget.streams.sources.timetext import FIRST_NS, LAST_NS, UNREADABLE, e
 NATIVE: Final = "native"
 AIPERF: Final = "aiperf"
 LLMPERF: Final = "llmperf"
+OTLP_JSON: Final = "otlp_json"
+OTLP_PROTO: Final = "otlp_proto"
+
+_TELLING: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
+    LLMPERF: (frozenset({TOTAL_S, FIRST_S}),),
+    OTLP_JSON: (frozenset({"resourceSpans"}), frozenset({"resource_spans"})),
+}
+"""Keys of which all tell a format."""
 
 _AHEAD: Final = 2
 _PROBED: Final = 100
@@ -48,7 +56,10 @@ def format_of(record: Mapping[str, Any]) -> str:
     """Return the format that a record is of; what is of no other is taken for native."""
     if isinstance(record.get("metadata"), dict) and "metrics" in record:
         return AIPERF
-    return LLMPERF if {TOTAL_S, FIRST_S} <= record.keys() else NATIVE
+    for name, telling in _TELLING.items():
+        if any(keys <= record.keys() for keys in telling):
+            return name
+    return NATIVE
 
 
 def record_ns(line: bytes) -> int | None:

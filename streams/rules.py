@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tailbudget.schemas.kafka import RequestTopic
 from tailbudget.schemas.services import ServiceSettings
 from tailbudget.schemas.settings import Settings
@@ -16,6 +18,7 @@ def rules(settings: Settings, entry: RequestTopic) -> Rules:
         services={name: _service_rules(settings.service(name)) for name in settings.services},
         max_record_bytes=settings.stream.max_record_bytes,
         max_future_ns=int(settings.stream.max_future_s * 1e9),
+        trace_wait_ns=int(entry.trace_wait_s * 1e9),
     )
 
 
@@ -25,7 +28,7 @@ def log_rules(settings: Settings) -> Rules | None:
     said = [settings.defaults, *settings.services.values()]
     if not any(told & one.model_fields_set for one in said):
         return None
-    return rules(settings, RequestTopic(topic="log"))
+    return replace(rules(settings, RequestTopic(topic="log")), trace_wait_ns=None)
 
 
 def declared_workload(settings: Settings, service: str) -> str | None:

@@ -20,6 +20,7 @@ from tailbudget.models.select import encode_parts
 from tailbudget.schemas import ledger
 from tailbudget.schemas.settings import Settings
 from tailbudget.streams import protocol
+from tailbudget.streams.agents.deploys import deploy_event
 from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.gathering import Gathering
@@ -29,7 +30,7 @@ from tailbudget.streams.holes import HoleGuard
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.segment_summaries import SegmentSummaries
-from tailbudget.streams.sources import Decoder
+from tailbudget.streams.sources import HOLDING, Decoder
 from tailbudget.streams.sources.base import NO_SERVICE
 
 log = structlog.get_logger()
@@ -63,7 +64,7 @@ class Ingest:
         *,
         consumer: Callable[[], Any],
         outbox: Outbox,
-        decoders: Mapping[str, Decoder],
+        decoders: Mapping[str, Callable[[], Decoder]],
         incarnations: Mapping[str, int],
         positions: Positions,
     ) -> None:
@@ -76,7 +77,12 @@ class Ingest:
         self._summaries = SegmentSummaries(settings)
         self._touched: dict[TP, frozenset[str]] = {}
         self._holes = HoleGuard(self._seek_back, self._accept_hole)
-        self._holding = Holding(settings.stream, positions, self._seek_back)
+        self._holding = Holding(
+            settings.stream,
+            positions,
+            self._seek_back,
+            spans=any(entry.format in HOLDING for entry in settings.kafka.requests),
+        )
         self._gathering = Gathering()
         self._ready = asyncio.Event()
         self._flushing = asyncio.Lock()
@@ -123,6 +129,7 @@ class Ingest:
                 start=start,
                 position=starts[tp],
                 held_from=starts[tp],
+                decoder=self._decoders[tp.topic](),
                 attempts=self._holding.attempts(),
                 pane_ns=int(stream.pane_s * 1e9),
                 grace_ns=int(stream.grace_s * 1e9),
@@ -164,7 +171,7 @@ class Ingest:
         if messages[0].offset < position:
             fresh = [message for message in messages if message.offset >= position]
         if source.position < source.start:
-            fresh = await self._holding.replay(tp, source, fresh, self._decoders[tp.topic])
+            fresh = await self._holding.replay(tp, source, fresh, source.decoder)
             position = source.position
         if fresh and self._settings.kafka.contiguous:
             fresh = await self._holes.prefix(tp, position, fresh)
@@ -179,7 +186,7 @@ class Ingest:
         end = self._gathering.end(tp)
         if end is not None:
             batch = self._gathering.take(tp, time.time_ns())
-            decoded = self._decoders[tp.topic].decode(batch)
+            decoded = source.decoder.decode(batch)
             self._name_unknown(decoded.unknown)
             source.add(decoded, end)
 
@@ -220,6 +227,8 @@ class Ingest:
         for tp, (source, pending) in cut.items():
             for service in sorted(pending.services):
                 await self._send_service(source, pending, service)
+            for deploy in pending.deploys:
+                await self._outbox.deploy(deploy.service, deploy_event(deploy))
             for key, value in dead_letters(tp, source.key, pending.rejected):
                 await self._outbox.dead_letter(key, value)
             await asyncio.sleep(0)

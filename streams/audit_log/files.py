@@ -13,9 +13,10 @@ from tailbudget.streams.audit_log import kinds
 from tailbudget.streams.audit_log.aggregates import refusal, tool_of
 from tailbudget.streams.audit_log.blocks import Block
 from tailbudget.streams.audit_log.json_text import element_blocks, first_element, line_blocks
+from tailbudget.streams.audit_log.protobufs import protobuf_blocks
 from tailbudget.streams.audit_log.opened import STDIN, Opened, damage
 from tailbudget.streams.audit_log.tables import csv_blocks, parquet_blocks
-from tailbudget.streams.log_time import NATIVE, format_of
+from tailbudget.streams.log_time import NATIVE, OTLP_PROTO, format_of
 from tailbudget.streams.sources import FORMATS, repair
 
 _PROBED: Final = 100
@@ -57,6 +58,8 @@ class FilePart:
             yield block
 
     def _text_blocks(self, stream: IO[bytes], kind: str) -> Iterator[Block]:
+        if kind == kinds.PROTOBUF:
+            return protobuf_blocks(stream, OTLP_PROTO, self.name)
         if kind == kinds.CSV:
             return csv_blocks(stream, self.head, self.name)
         records = self._format if self._format in FORMATS else self._records()
@@ -73,6 +76,8 @@ class FilePart:
     def _kind(self) -> str:
         if self._format in (kinds.CSV, kinds.PARQUET):
             return str(self._format)
+        if self._format == OTLP_PROTO:
+            return kinds.PROTOBUF
         kind = kinds.kind_of(self.path, self.head)
         if kind is None and not self.head.strip():
             return kinds.LINES

@@ -9,9 +9,12 @@ from typing import Final
 
 import orjson
 
+from tailbudget.streams.audit_log.protobufs import is_protobuf
+
 PARQUET: Final = "parquet"
 CSV: Final = "csv"
 LINES: Final = "lines"
+PROTOBUF: Final = "protobuf"
 ELEMENTS: Final = "elements"
 """One JSON array, or JSON values over several lines each."""
 
@@ -24,6 +27,8 @@ SUFFIXES: Final = {
     ".ndjson": LINES,
     ".json": None,
     ".log": None,
+    ".pb": PROTOBUF,
+    ".binpb": PROTOBUF,
 }
 """Kind by the end of the name; None is told by the content."""
 
@@ -48,6 +53,8 @@ def kind_of(path: Path, head: bytes) -> str | None:
     """
     if head.startswith(b"PAR1"):
         return PARQUET
+    if is_protobuf(head):
+        return PROTOBUF
     named = SUFFIXES.get(suffix_of(path))
     return named or _by_content(head.removeprefix(_BOM).lstrip())
 

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Final
 
 import numpy as np
 
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.records import Decoded
+from tailbudget.schemas.rows import DeployRow
 from tailbudget.streams.audit_log import names
-from tailbudget.streams.audit_log.blocks import Block, FrameBlock, Part
+from tailbudget.streams.audit_log.blocks import Block, FrameBlock, LineBlock, Part
 from tailbudget.streams.audit_log.discovery import discover
 from tailbudget.streams.audit_log.latency import Units, require_latency
 from tailbudget.streams.audit_log.sample import ROWS, Sample, sample_of
@@ -22,6 +24,9 @@ from tailbudget.streams.sources import Decoder, Rules, SourceBatch, decoder, fie
 from tailbudget.streams.sources.frames import FrameDecoder
 
 Report = Callable[[Progress], None]
+
+_SAMPLE_BYTES: Final = 64_000_000
+"""Bytes of text that the sample takes at most: a message of spans may be of megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,7 @@ class LogReading:
     Attributes:
         found: what was assumed.
         rows: rows read so far, of any kind.
+        deploys: changes of versions that were seen so far; only traces show them.
     """
 
     def __init__(self, log: Log, wanted: Wanted, now_ns: int, report: Report) -> None:
@@ -71,6 +77,7 @@ class LogReading:
         """
         wanted.check()
         self.rows = 0
+        self.deploys: tuple[DeployRow, ...] = ()
         self._begun = False
         self._log, self._now_ns, self._report = log, now_ns, report
         self._bases = [0]
@@ -101,9 +108,14 @@ class LogReading:
         for piece in self._rest:
             decoded = decode(piece.block)
             units.add(decoded)
+            self.deploys += decoded.deploys
             yield decoded
             self.rows = piece.progress.rows
             self._report(piece.progress)
+        for decoded in decode.finish():
+            units.add(decoded)
+            self.deploys += decoded.deploys
+            yield decoded
         units.check(self._log.name)
 
     def where(self, offset: int) -> str:
@@ -136,6 +148,8 @@ class LogReading:
             part = block.head(ROWS - rows)
             rows += len(part.row)
             units.add(decode(part))
+        for decoded in decode.finish():
+            units.add(decoded)
         units.check(self._log.name)
 
 
@@ -157,14 +171,23 @@ class _Decoders:
         arrival_ns = np.full(len(block.row), self._now_ns)
         return one.decode(SourceBatch([*block.values], block.row, arrival_ns))
 
+    def finish(self) -> Iterator[Decoded]:
+        """Yield what the decoders still hold."""
+        for one in self._lines.values():
+            decoded = one.finish()
+            if decoded is not None:
+                yield decoded
+
 
 def _first(pieces: Iterator[_Piece]) -> list[_Piece]:
     """Take blocks until they hold the sample."""
     taken: list[_Piece] = []
-    rows = 0
-    while rows < ROWS and (piece := next(pieces, None)) is not None:
+    rows = size = 0
+    while rows < ROWS and size < _SAMPLE_BYTES and (piece := next(pieces, None)) is not None:
         taken.append(piece)
         rows += len(piece.block.row)
+        if isinstance(piece.block, LineBlock):
+            size += sum(map(len, piece.block.values))
     return taken
 
 

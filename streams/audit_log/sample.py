@@ -118,8 +118,7 @@ def sample_of(blocks: Iterable[Block], rules: Rules) -> Sample:
 
 def _records(block: Block) -> list[dict[str, Any]]:
     if isinstance(block, LineBlock):
-        translate = FORMATS[block.format].translate
-        found = (_read(translate(value)) for value in block.values)
+        found = (_read(native) for native in FORMATS[block.format].natives(block.values))
         return [record for record in found if record is not None]
     return block.frame.to_dicts()
 

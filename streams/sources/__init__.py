@@ -7,8 +7,17 @@ The contract of the family, which every decoder keeps:
   cell is NaN and counted as missing. Nothing is dropped uncounted.
 - Rows and counts depend on the messages alone: any cut of a stream into batches gives the same.
   Only the sets of stages and covariates are those that occur in the batch.
-- Rows keep the order of the messages. Times are exact to the nanosecond.
-- A decoder remembers the columns of its source, to be fast; it is not to be shared by threads.
+- Rows keep the order of the messages, those of traces the order in which they are judged. Times
+  are exact to the nanosecond.
+- A decoder remembers the columns of its source, to be fast, and that of traces their spans; it is
+  not to be shared by threads or by partitions. `finish` gives what is held at the end of a file;
+  `first_offset` says where to read again for a decoder to hold the same.
+- What people wrote, such as prompts, is never kept.
+
+The formats of which each message stands for itself are translated to native records
+(`translated`). Those of traces give spans (`span`; attributes by `trace_facts` and
+`engine_latency`), which `traces` puts together (`trace_assembly`) and judges (`trace_requests`,
+`trace_stages`), and so come to native records too.
 
 A record goes `lines` (apart) -> `ndjson` (to a frame; `scan`, `repair`) -> `services` (one after
 another, under our names: `renamed`) -> `columns` (judged by `verdicts`, counted by `tally`;
@@ -32,11 +41,22 @@ from tailbudget.streams.sources.base import (
 )
 from tailbudget.streams.sources.llmperf import LlmperfDecoder
 from tailbudget.streams.sources.native import NativeDecoder
+from tailbudget.streams.sources.otlp_json import OtlpJsonDecoder
+from tailbudget.streams.sources.otlp_proto import OtlpProtoDecoder
+from tailbudget.streams.sources.traces import TraceDecoder
 
-FORMATS: Final[Mapping[str, type[NativeDecoder | AiperfDecoder | LlmperfDecoder]]] = (
-    MappingProxyType({"native": NativeDecoder, "aiperf": AiperfDecoder, "llmperf": LlmperfDecoder})
+_ALL: Final[tuple[type[Decoder], ...]] = (
+    NativeDecoder,
+    AiperfDecoder,
+    LlmperfDecoder,
+    OtlpJsonDecoder,
+    OtlpProtoDecoder,
 )
+FORMATS: Final[Mapping[str, type[Decoder]]] = MappingProxyType({one.name: one for one in _ALL})
 """Decoders by the name of their format."""
+
+HOLDING: Final = frozenset(one.name for one in _ALL if issubclass(one, TraceDecoder))
+"""Formats of which a decoder holds something from one message to the next."""
 
 
 def decoder(name: str, rules: Rules) -> Decoder:
@@ -48,4 +68,4 @@ def decoder(name: str, rules: Rules) -> Decoder:
     return FORMATS[name](rules)
 
 
-__all__ = ["FORMATS", "Decoder", "Rules", "ServiceRules", "SourceBatch", "SourceMessage", "decoder"]
+__all__ = ["FORMATS", "HOLDING", "Decoder", "Rules", "ServiceRules", "SourceBatch", "SourceMessage", "decoder"]

@@ -114,6 +114,8 @@ class Rules:
         timezone: IANA zone of the times that name none; None is UTC.
         ids_from_rows: a record without an id has its offset for one.
         times_from_arrival: a record without a timestamp happened when it arrived.
+        trace_wait_ns: how much younger than the end of a trace a span must be for the trace to be
+            judged; None waits for the end of the source, as for a file.
     """
 
     service: str | None = None
@@ -125,6 +127,7 @@ class Rules:
     timezone: str | None = None
     ids_from_rows: bool = False
     times_from_arrival: bool = False
+    trace_wait_ns: int | None = None
 
     def origin(self, name: str) -> str:
         """Return the name in the source of one of our columns."""
@@ -165,11 +168,25 @@ class Decoder(Protocol):
 
     name: str
 
+    def __init__(self, rules: Rules) -> None: ...
+
+    @property
+    def first_offset(self) -> int | None:
+        """Offset of the oldest message of which something is held; None where nothing is.
+
+        What is held after a message depends on the messages from there on, and on nothing else.
+        """
+        ...
+
     def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
         """Decode one micro-batch; never raises for what a message contains."""
         ...
 
-    @staticmethod
-    def translate(line: bytes) -> bytes:
-        """Return a record of the format as a native record."""
+    def finish(self) -> Decoded | None:
+        """Decode what is held, for no more messages will come; None where nothing ever is."""
+        ...
+
+    @classmethod
+    def natives(cls, values: Sequence[bytes]) -> list[bytes]:
+        """Return the records of messages that stand for themselves, as native records."""
         ...

@@ -1,0 +1,136 @@
+"""Base of the formats of which every message is translated, for itself, to native records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from tailbudget.schemas import ledger
+from tailbudget.schemas.records import Decoded, Rejected
+from tailbudget.streams.sources.base import Rules, SourceMessage
+from tailbudget.streams.sources.lines import Lines, apart, exactly, split
+from tailbudget.streams.sources.native import NativeDecoder
+
+MAX_CONTAINER: Final = 16_000_000
+"""Bytes of a message that may hold many records; its parsed form takes some ten times as much."""
+
+
+class NotOfFormatError(ValueError):
+    """What was read is not of the format.
+
+    Attributes:
+        reason: one of the "rejected.*" reasons.
+    """
+
+    def __init__(self, detail: str, reason: str = ledger.NOT_OF_FORMAT) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class Translated:
+    """Decodes a format by translation; see the package docstring for what it promises.
+
+    Attributes:
+        name: the format.
+        whole: a message is one text, and not a record a line.
+    """
+
+    name = ""
+    whole = False
+    first_offset: int | None = None
+
+    def __init__(self, rules: Rules) -> None:
+        self._native = NativeDecoder(self.altered(rules))
+        self._max_record_bytes = MAX_CONTAINER if self.whole else rules.max_record_bytes
+
+    @classmethod
+    def altered(cls, rules: Rules) -> Rules:
+        """Return the rules for the native records; a format without services has its name."""
+        return replace(rules, service=rules.service or cls.name)
+
+    @staticmethod
+    def translate(text: bytes) -> Iterable[bytes]:
+        """Return the native records of one text.
+
+        Raises:
+            NotOfFormatError: it is none of the format.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def natives(cls, values: Sequence[bytes]) -> list[bytes]:
+        """Return the native records of texts; what is not of the format is left out."""
+        found: list[bytes] = []
+        for value in values:
+            try:
+                found += cls.translate(value)
+            except NotOfFormatError:
+                continue
+        return found
+
+    def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
+        """Decode one micro-batch; never raises for what a message contains."""
+        most = self._max_record_bytes
+        lines = apart(messages, most) if self.whole else exactly(split(messages, most))
+        return self._native.decode_lines(self._translated(lines))
+
+    def finish(self) -> Decoded | None:
+        """Return None: nothing is held."""
+        return None
+
+    def _translated(self, lines: Lines) -> Lines:
+        native: list[bytes] = []
+        row: list[int] = []
+        rejected: list[tuple[int, Rejected]] = []
+        for index, line in enumerate(lines.lines):
+            try:
+                found = list(self.translate(line))
+            except NotOfFormatError as error:
+                dead = lines.reject(index, error.reason, str(error))
+                rejected.append((int(lines.arrival_ns[index]), dead))
+                continue
+            native += found
+            row += [index] * len(found)
+        at = np.array(row, np.int64)
+        return replace(
+            lines,
+            lines=native,
+            raw=[lines.raw[index] for index in row],
+            offset=lines.offset[at],
+            arrival_ns=lines.arrival_ns[at],
+            blob=b"\n".join(native),
+            rejected=(*lines.rejected, *rejected),
+        )
+
+
+def read_object(text: bytes) -> dict[str, Any]:
+    """Return the JSON object that a text is.
+
+    Raises:
+        NotOfFormatError: it is none.
+    """
+    found = read_json(text)
+    if not isinstance(found, dict):
+        raise NotOfFormatError("JSON, but no object", ledger.NOT_OBJECT)
+    return found
+
+
+def read_json(text: bytes) -> Any:
+    """Return what a text is in JSON.
+
+    Raises:
+        NotOfFormatError: it is none.
+    """
+    try:
+        return orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        try:
+            text.decode()
+        except UnicodeDecodeError as wrong:
+            detail = f"byte {wrong.start} is not UTF-8"
+            raise NotOfFormatError(detail, ledger.NOT_UTF8) from None
+        raise NotOfFormatError(str(error), ledger.NOT_JSON) from None
