@@ -12,7 +12,16 @@ from tailbudget.schemas.settings_base import Group, Name, refuse
 OWN_TOPICS: Final = ("panes", "deploys", "alerts", "dead-letters", "signals")
 """The topics that we write ourselves, without their prefix."""
 
-RequestFormat = Literal["native", "aiperf", "llmperf", "otlp_json", "otlp_proto"]
+RequestFormat = Literal[
+    "native",
+    "aiperf",
+    "llmperf",
+    "otlp_json",
+    "otlp_proto",
+    "otel_spans",
+    "jaeger",
+    "zipkin",
+]
 """The formats that `streams.sources` decodes."""
 
 

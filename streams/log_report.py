@@ -194,10 +194,8 @@ def _of_deploys(asked: Asked, seen: Sequence[DeployRow]) -> tuple[str, ...]:
     if asked.deploys is None and seen:
         shown = ", ".join(f"{one.service} to {one.version}" for one in seen[:_SHOWN])
         more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
-        return (
-            f"the traces show new versions ({shown}{more}), but no deploy events were given:"
-            " what is warm and what is cold was not told apart",
-        )
+        said = f"the traces show new versions ({shown}{more}), but no deploy events were given"
+        return (f"{said}: what is warm and what is cold was not told apart",)
     if asked.deploys is None:
         return ("no deploy events were given: what is warm and what is cold cannot be told apart",)
     return ()

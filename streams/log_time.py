@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -18,12 +19,36 @@ AIPERF: Final = "aiperf"
 LLMPERF: Final = "llmperf"
 OTLP_JSON: Final = "otlp_json"
 OTLP_PROTO: Final = "otlp_proto"
+OTEL_SPANS: Final = "otel_spans"
+JAEGER: Final = "jaeger"
+ZIPKIN: Final = "zipkin"
 
 _TELLING: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
     LLMPERF: (frozenset({TOTAL_S, FIRST_S}),),
     OTLP_JSON: (frozenset({"resourceSpans"}), frozenset({"resource_spans"})),
+    OTEL_SPANS: (
+        frozenset({"trace_id", "spans"}),
+        frozenset({"trace_id", "span_id", "start_time"}),
+        frozenset({"context", "start_time", "parent_id"}),
+    ),
+    JAEGER: (
+        frozenset({"traceID", "spans"}),
+        frozenset({"traceID", "spanID", "operationName"}),
+        frozenset({"traceId", "spanId", "operationName"}),
+    ),
+    ZIPKIN: (
+        frozenset({"traceId", "id", "timestamp"}),
+        frozenset({"traceId", "id", "annotations"}),
+        frozenset({"traceId", "id", "localEndpoint"}),
+    ),
 }
 """Keys of which all tell a format."""
+
+_BEGINNING: Final = (
+    (re.compile(rb'\s*\{\s*"data"\s*:\s*\[\s*\{\s*"traceID"'), JAEGER),
+    (re.compile(rb'\s*\{\s*"resource_?[sS]pans"'), OTLP_JSON),
+)
+"""How a text begins of which the first record is too long to be looked at."""
 
 _AHEAD: Final = 2
 _PROBED: Final = 100
@@ -52,10 +77,18 @@ def detect_format(lines: Iterable[bytes]) -> tuple[str, Iterator[bytes]]:
     )
 
 
+def format_of_text(head: bytes) -> str | None:
+    """Return the format that a text is of by its beginning; None where that does not tell."""
+    return next((name for begins, name in _BEGINNING if begins.match(head)), None)
+
+
 def format_of(record: Mapping[str, Any]) -> str:
     """Return the format that a record is of; what is of no other is taken for native."""
     if isinstance(record.get("metadata"), dict) and "metrics" in record:
         return AIPERF
+    if isinstance(record.get("data"), list) and record["data"]:
+        first = record["data"][0]
+        return format_of(first) if isinstance(first, dict) else NATIVE
     for name, telling in _TELLING.items():
         if any(keys <= record.keys() for keys in telling):
             return name

@@ -13,10 +13,10 @@ from tailbudget.streams.audit_log import kinds
 from tailbudget.streams.audit_log.aggregates import refusal, tool_of
 from tailbudget.streams.audit_log.blocks import Block
 from tailbudget.streams.audit_log.json_text import element_blocks, first_element, line_blocks
-from tailbudget.streams.audit_log.protobufs import protobuf_blocks
 from tailbudget.streams.audit_log.opened import STDIN, Opened, damage
+from tailbudget.streams.audit_log.protobufs import protobuf_blocks
 from tailbudget.streams.audit_log.tables import csv_blocks, parquet_blocks
-from tailbudget.streams.log_time import NATIVE, OTLP_PROTO, format_of
+from tailbudget.streams.log_time import JAEGER, NATIVE, OTLP_PROTO, format_of, format_of_text
 from tailbudget.streams.sources import FORMATS, repair
 
 _PROBED: Final = 100
@@ -63,6 +63,8 @@ class FilePart:
         if kind == kinds.CSV:
             return csv_blocks(stream, self.head, self.name)
         records = self._format if self._format in FORMATS else self._records()
+        if records == JAEGER:
+            return element_blocks(stream, JAEGER, self.name)
         if kind == kinds.LINES:
             return line_blocks(stream, records or NATIVE)
         return element_blocks(stream, records or NATIVE, self.name)
@@ -92,9 +94,11 @@ class FilePart:
                 record = orjson.loads(text.removeprefix(repair.BOM))
             except orjson.JSONDecodeError:
                 continue
+            while isinstance(record, list) and record:
+                record = record[0]
             if isinstance(record, dict):
                 return format_of(record)
-        return NATIVE
+        return format_of_text(self.head.removeprefix(repair.BOM)) or NATIVE
 
     def _unknown(self) -> Refused | DecodeError:
         tool = tool_of(self.head)

@@ -20,6 +20,9 @@ _TOKEN: Final = re.compile(
 )
 """A flat object whole, which most records are; else a text, a bracket or a comma."""
 
+_ENVELOPE: Final = re.compile(rb'\{\s*"data"\s*:\s*\[')
+"""An object whose first key holds the records, as Jaeger answers; the rest is passed over."""
+
 _OPEN: Final = frozenset({0x7B, 0x5B})
 _CLOSE: Final = frozenset({0x7D, 0x5D})
 _COMMA: Final = 0x2C
@@ -89,12 +92,15 @@ def _block(format_name: str, lines: list[bytes], first: int) -> Iterator[LineBlo
 class _Splitter:
     """Cuts JSON text at the commas of its array, or after each value where there is no array.
 
+    The array may be the "data" of an object.
+
     The elements are text as it stood there, so that the decoder judges them like lines.
     """
 
     def __init__(self) -> None:
         self._text = b""
         self._base: int | None = None
+        self._inside = self._over = False
 
     def held(self) -> int:
         """Return the bytes of the element that has not ended."""
@@ -102,6 +108,8 @@ class _Splitter:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take more text, and return the elements that have ended."""
+        if self._over:
+            return []
         self._text += chunk
         if self._base is None:
             self._begin()
@@ -120,7 +128,10 @@ class _Splitter:
             start = token.end()
             if depth < 0:  # the array ends; what follows stands for itself
                 self._base = depth = 0
-        self._text = self._text[start:]
+                if self._inside:
+                    self._over = True
+                    break
+        self._text = b"" if self._over else self._text[start:]
         return found
 
     def _ends_element(self, last: int, depth: int) -> bool:
@@ -134,6 +145,9 @@ class _Splitter:
 
     def _begin(self) -> None:
         text = self._text.removeprefix(b"\xef\xbb\xbf").lstrip()
+        envelope = _ENVELOPE.match(text)
+        if envelope is not None:
+            text, self._inside = text[envelope.end() - 1 :], True
         if text:
             self._base = 1 if text.startswith(b"[") else 0
             self._text = text[self._base :]

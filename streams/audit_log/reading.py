@@ -20,7 +20,7 @@ from tailbudget.streams.audit_log.discovery import discover
 from tailbudget.streams.audit_log.latency import Units, require_latency
 from tailbudget.streams.audit_log.sample import ROWS, Sample, sample_of
 from tailbudget.streams.audit_log.wanted import Found, Progress, Wanted
-from tailbudget.streams.sources import Decoder, Rules, SourceBatch, decoder, fields
+from tailbudget.streams.sources import FORMATS, Decoder, Rules, SourceBatch, decoder, fields
 from tailbudget.streams.sources.frames import FrameDecoder
 
 Report = Callable[[Progress], None]
@@ -207,6 +207,7 @@ def _found(log: Log, first: Sequence[Block], sample: Sample, base: Rules, wanted
     timed = fields.TIME in sample.columns
     numbered = fields.ID not in sample.columns
     said = [*log.said, *found.said]
+    said += [one for name in formats if name in FORMATS for one in FORMATS[name].says]
     if sample.naive_times and base.timezone is None:
         said.append("times without a zone: read as UTC")
     elif sample.naive_times:

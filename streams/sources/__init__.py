@@ -39,18 +39,25 @@ from tailbudget.streams.sources.base import (
     SourceBatch,
     SourceMessage,
 )
+from tailbudget.streams.sources.jaeger import JaegerDecoder
 from tailbudget.streams.sources.llmperf import LlmperfDecoder
 from tailbudget.streams.sources.native import NativeDecoder
+from tailbudget.streams.sources.otel_spans import OtelSpansDecoder
 from tailbudget.streams.sources.otlp_json import OtlpJsonDecoder
 from tailbudget.streams.sources.otlp_proto import OtlpProtoDecoder
 from tailbudget.streams.sources.traces import TraceDecoder
+from tailbudget.streams.sources.translated import Translated
+from tailbudget.streams.sources.zipkin import ZipkinDecoder
 
-_ALL: Final[tuple[type[Decoder], ...]] = (
+_ALL: Final[tuple[type[NativeDecoder | Translated | TraceDecoder], ...]] = (
     NativeDecoder,
     AiperfDecoder,
     LlmperfDecoder,
     OtlpJsonDecoder,
     OtlpProtoDecoder,
+    OtelSpansDecoder,
+    JaegerDecoder,
+    ZipkinDecoder,
 )
 FORMATS: Final[Mapping[str, type[Decoder]]] = MappingProxyType({one.name: one for one in _ALL})
 """Decoders by the name of their format."""
@@ -68,4 +75,13 @@ def decoder(name: str, rules: Rules) -> Decoder:
     return FORMATS[name](rules)
 
 
-__all__ = ["FORMATS", "HOLDING", "Decoder", "Rules", "ServiceRules", "SourceBatch", "SourceMessage", "decoder"]
+__all__ = [
+    "FORMATS",
+    "HOLDING",
+    "Decoder",
+    "Rules",
+    "ServiceRules",
+    "SourceBatch",
+    "SourceMessage",
+    "decoder",
+]

@@ -164,9 +164,11 @@ class Decoder(Protocol):
 
     Attributes:
         name: the format, as the settings name it.
+        says: what a reader of a report must know of all logs of the format.
     """
 
     name: str
+    says: tuple[str, ...]
 
     def __init__(self, rules: Rules) -> None: ...
 

@@ -15,6 +15,7 @@ _QUEUE: Final = "time_in_queue"
 _FIRST: Final = "time_to_first_token"
 _PREFILL: Final = "time_in_model_prefill"
 _DECODE: Final = "time_in_model_decode"
+_READ: Final = (_QUEUE, _FIRST, _PREFILL, _DECODE)
 _TOLERANCE: Final = 1.01
 _SLACK_S: Final = 0.005
 """A span is closed up to some milliseconds before or after the engine takes its own stamps."""
@@ -32,8 +33,8 @@ def parts_s(attributes: Mapping[str, Any], length_s: float) -> Parts:
         attributes: of the span.
         length_s: of the span.
     """
-    told = {name: attributes.get(_PREFIX + name) for name in (_QUEUE, _FIRST, _PREFILL, _DECODE)}
-    known = {name: float(v) for name, v in told.items() if _is_number(v)}
+    told: dict[str, Any] = {name: attributes.get(_PREFIX + name) for name in _READ}
+    known = {name: float(value) for name, value in told.items() if _is_number(value)}
     if not known:
         return ()
     most = length_s * _TOLERANCE + _SLACK_S

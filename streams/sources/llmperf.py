@@ -33,9 +33,7 @@ class LlmperfDecoder(Translated):
     @classmethod
     def altered(cls, rules: Rules) -> Rules:
         """Return the rules for the native records, which have neither ids nor times."""
-        return replace(
-            super().altered(rules), ids_from_rows=True, times_from_arrival=True
-        )
+        return replace(super().altered(rules), ids_from_rows=True, times_from_arrival=True)
 
     @staticmethod
     def translate(text: bytes) -> Iterable[bytes]:

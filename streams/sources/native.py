@@ -30,6 +30,7 @@ class NativeDecoder:
     """Decodes the native format; see the package docstring for what it promises."""
 
     name = "native"
+    says: tuple[str, ...] = ()
     first_offset: int | None = None
 
     def __init__(self, rules: Rules) -> None:

@@ -81,7 +81,7 @@ def kind_of(value: Any) -> Kind:
 
 
 def as_ns(value: Any) -> int | None:
-    """Return nanoseconds since the epoch of a number or of its digits; None for 0 and for others."""
+    """Return nanoseconds since the epoch of a number or of its digits; None for 0 and others."""
     if isinstance(value, str):
         value = int(value) if value.isdecimal() and len(value) <= 19 else 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < LIMIT:

@@ -1,4 +1,4 @@
-"""Traces of OpenTelemetry as JSON: what the collector's `otlp_json` encoding and file exporter write.
+"""Traces of OpenTelemetry as JSON: the collector's `otlp_json` encoding, and its file exporter.
 
 The mapping is that of OTLP: ids are hexadecimal, times in nanoseconds and integers are strings.
 Old snake-case names and enumerations by their names are read too.
@@ -60,7 +60,7 @@ def _raw(span: Mapping[str, Any], resource: Mapping[str, Any]) -> Raw:
         trace=_id(_get(span, "traceId")),
         id=_id(_get(span, "spanId")),
         parent=_id(_get(span, "parentSpanId")),
-        name=span.get("name") if isinstance(span.get("name"), str) else "",
+        name=str(span.get("name") or ""),
         kind=kind_of(span.get("kind")),
         start_ns=as_ns(_get(span, "startTimeUnixNano")),
         end_ns=as_ns(_get(span, "endTimeUnixNano")),

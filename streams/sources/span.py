@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 
 class Kind(Enum):
@@ -23,6 +23,10 @@ class Kind(Enum):
         return self in {Kind.SERVER, Kind.CONSUMER}
 
 
+SHARED: Final = "/server"
+"""Ends the id of a server's half of a call, where its client's half has the same id (Zipkin)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """One span.
@@ -36,6 +40,8 @@ class Span:
         service: that it ran in; None where it is not told.
         start_ns: nanoseconds since the epoch.
         end_ns: likewise; None where it never ended, or does not say.
+        beyond: id of what is above the parent, where the parent is the caller's half of the same
+            call and may not have been reported; empty where it is not told.
         awaited: False where its parent is said not to wait for it.
         facts: columns of a record that its attributes tell, such as route and status.
         parts_s: seconds of its parts, one after another from its start, where it tells them.
@@ -49,6 +55,7 @@ class Span:
     service: str | None
     start_ns: int
     end_ns: int | None
+    beyond: str = ""
     awaited: bool = True
     facts: Mapping[str, Any] = field(default_factory=dict)
     parts_s: tuple[tuple[str, float], ...] = ()

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from tailbudget.streams.sources.span import Span
+from tailbudget.streams.sources.span import SHARED, Kind, Span
 
 MOST_SPANS: Final = 200_000
 """Spans that come after the last one of a trace before it is judged as it is. A held span takes
@@ -112,7 +112,7 @@ class TraceAssembly:
         self._spans += 1
         held.touched = self._spans
         if span.id in held.spans:
-            held.repeated += 1
+            held.repeated += not self._joined(held.spans, span)
         elif len(held.spans) >= self._bounds.of_trace:
             held.beyond += 1
         else:
@@ -122,6 +122,21 @@ class TraceAssembly:
             if deadline_ns > held.deadline_ns:
                 held.deadline_ns = deadline_ns
                 heapq.heappush(self._deadlines, (deadline_ns, span.trace))
+
+    @staticmethod
+    def _joined(spans: dict[str, Span], span: Span) -> bool:
+        """Join a span to the one of the same id: its end, or the other half of a call."""
+        before = spans[span.id]
+        halves = {before.kind: before, span.kind: span}
+        if halves.keys() == {Kind.CLIENT, Kind.SERVER}:
+            spans[span.id] = halves[Kind.CLIENT]
+            server = halves[Kind.SERVER]
+            shared = replace(server, id=span.id + SHARED, parent=span.id, beyond=server.parent)
+            return spans.setdefault(shared.id, shared) is shared
+        if before.end_ns is None and span.end_ns is not None:
+            spans[span.id] = span
+            return True
+        return False
 
     def _expired(self, now_ns: int | None) -> Iterator[Held]:
         while self._deadlines and now_ns is not None and self._deadlines[0][0] < now_ns:

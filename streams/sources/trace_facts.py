@@ -64,7 +64,7 @@ _GRPC_NAMES: Final = {"ok": 0, "cancelled": 1, "deadline_exceeded": 4, "resource
 
 _ID: Final = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|(?<![0-9A-Za-z])(?=[0-9a-f]*\d)[0-9a-f]{12,}(?![0-9A-Za-z])"
-    r"|(?<=/)\d+(?=/|$)|(?<![0-9A-Za-z.])\d{5,}(?![0-9A-Za-z.])",
+    r"|(?<=/)\d+(?=/|$)|(?<=/)(?=[0-9a-f-]*\d)[0-9a-f-]{8,}(?=/|$)|(?<![0-9A-Za-z.])\d{5,}(?![0-9A-Za-z.])",
     re.IGNORECASE,
 )
 _LONGEST: Final = 120
@@ -78,7 +78,7 @@ def without_ids(name: str) -> str:
 
 def operation(name: str, attributes: Attributes) -> str:
     """Return the name of what a span does; the model is a dimension, and no part of it."""
-    told = _first(attributes, _OPERATION, _text)
+    told: str | None = _first(attributes, _OPERATION, _text)
     if told is not None and name.startswith(told):
         return told
     return without_ids(name) or "(unnamed)"
@@ -112,7 +112,7 @@ def facts(attributes: Attributes, resource: Attributes, *, failed: bool) -> dict
 
 
 def _route(attributes: Attributes) -> str | None:
-    route = _first(attributes, ("http.route",), _text)
+    route: str | None = _first(attributes, ("http.route",), _text)
     if route is not None:
         return route
     service = _first(attributes, ("rpc.service",), _text)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tailbudget.schemas import ledger
 from tailbudget.streams.sources import fields
-from tailbudget.streams.sources.span import Span
+from tailbudget.streams.sources.span import SHARED, Span
 from tailbudget.streams.sources.trace_stages import Stages, stages
 
 _NS_PER_MS: Final = 1e6
@@ -37,10 +37,10 @@ def requests(spans: Collection[Span]) -> Requests:
     not there. A span whose parent is not there is else below the one root that there is.
     """
     known = {span.id: span for span in spans}
-    roots = [span for span in spans if not span.parent]
-    lost = [span for span in spans if span.parent and span.parent not in known]
+    above = {span.id: _above(span, known) for span in spans}
+    roots = [span for span in spans if above[span.id] == ""]
     if not roots:
-        roots = [span for span in lost if span.kind.enters]
+        roots = [span for span in spans if span.kind.enters and above[span.id] not in known]
     ended = [span for span in roots if span.end_ns is not None]
     if not ended:
         return Requests((), {ledger.INCOMPLETE: 1})
@@ -49,13 +49,13 @@ def requests(spans: Collection[Span]) -> Requests:
     children: defaultdict[str, list[Span]] = defaultdict(list)
     counts = Counter({ledger.INCOMPLETE: len(roots) - len(ended)})
     for span in spans:
-        if span.id in entries or not span.parent:
+        parent = above[span.id]
+        if span.id in entries:
             continue
-        above = span.parent
-        if above not in known and lone is not None:
-            above = lone
+        if parent not in known and lone is not None:
+            parent = lone
             counts[ledger.ORPHAN] += 1
-        children[above].append(span)
+        children[parent].append(span)
     reached: set[str] = set(entries)
     records = []
     for root in ended:
@@ -66,6 +66,19 @@ def requests(spans: Collection[Span]) -> Requests:
         records.append(_record(name, root, found, known))
     counts[ledger.ORPHAN] += len(known) - len(reached)
     return Requests(tuple(records), {reason: n for reason, n in counts.items() if n})
+
+
+def _above(span: Span, known: Mapping[str, Span]) -> str:
+    """Return the id of the span that one is below, whether it came or not; "" where there is none.
+
+    What a call causes is below its server's half, and that half below its client's, if it came.
+    """
+    shared = span.parent + SHARED
+    if shared in known and shared != span.id:
+        return shared
+    if span.parent not in known and span.id.endswith(SHARED):
+        return span.beyond
+    return span.parent
 
 
 def _record(name: str, root: Span, found: Stages, known: Mapping[str, Span]) -> dict[str, Any]:
@@ -99,9 +112,9 @@ def _shape(root: Span, below: Sequence[Span], known: Mapping[str, Span]) -> dict
 def _is_counted_above(span: Span, name: str, known: Mapping[str, Span]) -> bool:
     """Return whether a span above tells the same: a gateway's tokens are those of its engine."""
     met = {span.id}
-    while span.parent in known and span.parent not in met:
-        span = known[span.parent]
-        met.add(span.id)
+    while (above := _above(span, known)) in known and above not in met:
+        span = known[above]
+        met.add(above)
         if name in span.facts:
             return True
     return False

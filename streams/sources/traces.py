@@ -24,7 +24,7 @@ from tailbudget.streams.sources.span import Span
 from tailbudget.streams.sources.tally import Tally
 from tailbudget.streams.sources.trace_assembly import Bounds, Held, TraceAssembly
 from tailbudget.streams.sources.trace_requests import requests
-from tailbudget.streams.sources.translated import MAX_CONTAINER, NotOfFormatError
+from tailbudget.streams.sources.translated import MAX_CONTAINER, NotOfFormatError, within
 from tailbudget.streams.sources.versions import Versions
 
 _LATEST: Final = 2**63 - 1
@@ -46,9 +46,11 @@ class TraceDecoder:
 
     Attributes:
         name: the format.
+        says: what a reader of a report must know of all logs of the format.
     """
 
     name = ""
+    says: tuple[str, ...] = ()
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -111,11 +113,7 @@ class TraceDecoder:
             found.tally.add(default, arrival_ns, ledger.TOMBSTONE)
             return ()
         try:
-            if len(value) > MAX_CONTAINER:
-                raise NotOfFormatError(
-                    f"{len(value):,} bytes; at most {MAX_CONTAINER:,} are read", ledger.OVERSIZE
-                )
-            every = list(self.spans_of(value))
+            every = list(self.spans_of(within(value, MAX_CONTAINER)))
         except NotOfFormatError as error:
             found.tally.add(default, arrival_ns, error.reason)
             # Without its text, which may hold what people wrote.

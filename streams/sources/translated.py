@@ -31,15 +31,29 @@ class NotOfFormatError(ValueError):
         self.reason = reason
 
 
+def within(text: bytes, most: int) -> bytes:
+    """Return a text of at most so many bytes.
+
+    Raises:
+        NotOfFormatError: it is longer.
+    """
+    if len(text) > most:
+        detail = f"{len(text):,} bytes; at most {most:,} are read"
+        raise NotOfFormatError(detail, ledger.OVERSIZE)
+    return text
+
+
 class Translated:
     """Decodes a format by translation; see the package docstring for what it promises.
 
     Attributes:
         name: the format.
+        says: what a reader of a report must know of all logs of the format.
         whole: a message is one text, and not a record a line.
     """
 
     name = ""
+    says: tuple[str, ...] = ()
     whole = False
     first_offset: int | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -36,7 +37,9 @@ def spans(draw: st.DrawFn) -> S:
     )
 
 
-MESSAGES = st.lists(st.one_of(st.lists(spans(), max_size=4).map(as_json), st.binary(max_size=9)), max_size=25)
+MESSAGES = st.lists(
+    st.one_of(st.lists(spans(), max_size=4).map(as_json), st.binary(max_size=9)), max_size=25
+)
 BOUNDS = st.builds(
     Bounds,
     wait_ns=st.sampled_from((0, 5_000_000, 20_000_000, None)),
@@ -59,7 +62,7 @@ def rows(decoded: Decoded) -> Found:
     for columns in decoded.services:
         for row in range(len(columns)):
             stages = zip(columns.stages, columns.stage_ms[:, row].tolist(), strict=True)
-            kept = tuple((name, ms) for name, ms in stages if ms == ms)
+            kept = tuple((name, ms) for name, ms in stages if not math.isnan(ms))
             own = (columns.service, columns.ids[row], float(columns.total_ms[row]), kept)
             found[*own, int(columns.offset[row])] += 1
     for key, number in decoded.ledger.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ def decode(messages: Sequence[Sequence[S]], name: str = "otlp_json", wait_s: flo
 def stages(columns: Columns, row: int = 0) -> dict[str, float]:
     """Return the milliseconds of a row by stage."""
     pairs = zip(columns.stages, columns.stage_ms[:, row].tolist(), strict=True)
-    return {name: ms for name, ms in pairs if ms == ms}
+    return {name: ms for name, ms in pairs if not math.isnan(ms)}
 
 
 def count(decoded: Decoded) -> dict[str, int]:
@@ -77,7 +78,11 @@ def test_a_root_with_its_children_is_a_request(name: str) -> None:
 @both
 def test_spans_in_several_messages_and_any_order(name: str) -> None:
     """The children may come first, and the root last, in messages of their own."""
-    messages = [[S(7, 3, 2, "db", 15, 25)], [S(7, 2, 1, "retrieve", 10, 40)], [S(7, 1, 0, "r", 0, 99)]]
+    messages = [
+        [S(7, 3, 2, "db", 15, 25)],
+        [S(7, 2, 1, "retrieve", 10, 40)],
+        [S(7, 1, 0, "r", 0, 99)],
+    ]
     (columns,) = decode(messages, name).services
     assert columns.total_ms.tolist() == [99]
     assert stages(columns) == {"retrieve": 20, "db": 10}
@@ -113,7 +118,7 @@ def test_what_is_not_waited_for_is_no_stage() -> None:
 
 
 def test_a_server_of_another_clock_is_put_into_its_client() -> None:
-    """A server's span that fits into its client's, but lies outside of it, was stamped elsewhere."""
+    """A server's span that fits into its client's, but lies outside, was stamped elsewhere."""
     spans = [
         S(7, 1, 0, "r", 0, 100),
         S(7, 2, 1, "call", 10, 60, CLIENT),
@@ -166,7 +171,8 @@ def test_a_trace_is_judged_when_younger_spans_came() -> None:
     ]
     one = decoder("otlp_json", Rules(trace_wait_ns=15 * 10**9))
     found = [
-        one.decode([SourceMessage(as_json(spans), i, ARRIVAL_NS)]) for i, spans in enumerate(messages)
+        one.decode([SourceMessage(as_json(spans), i, ARRIVAL_NS)])
+        for i, spans in enumerate(messages)
     ]
     assert [sum(map(len, part.services)) for part in found] == [0, 0, 1, 0]
     assert stages(found[2].services[0]) == {"a": 40}
@@ -187,7 +193,7 @@ def test_a_span_from_the_future_does_not_move_the_clock() -> None:
 
 @both
 def test_genai_conventions_old_and_new(name: str) -> None:
-    """Tokens and model have the same names, whichever version wrote them; the operation is named."""
+    """Tokens and model have the same names, whichever version wrote them; the stage is named."""
     for tokens in ("input_tokens", "output_tokens"), ("prompt_tokens", "completion_tokens"):
         call = {
             "gen_ai.operation.name": "chat",
@@ -207,8 +213,11 @@ def test_genai_conventions_old_and_new(name: str) -> None:
 
 def test_tokens_of_nested_calls_count_once() -> None:
     """A gateway's tokens are those of its engine; two calls in a row add up."""
+
     def call(id_: int, parent: int, start: float, n: int) -> S:
-        return S(7, id_, parent, "chat", start, start + 9, attributes={"gen_ai.usage.input_tokens": n})
+        return S(
+            7, id_, parent, "chat", start, start + 9, attributes={"gen_ai.usage.input_tokens": n}
+        )
 
     spans = [S(7, 1, 0, "r", 0, 100), call(2, 1, 0, 5), S(7, 3, 2, "x", 0, 9), call(4, 3, 0, 5)]
     (columns,) = decode([[*spans, call(5, 1, 20, 7)]]).services
@@ -220,10 +229,14 @@ def test_engines_tell_their_parts_in_seconds(name: str) -> None:
     """The span of vLLM and SGLang gives queue, prefill and decode."""
     latency = {"time_in_queue": 0.01, "time_in_model_prefill": 0.03, "time_in_model_decode": 0.05}
     attributes = {f"gen_ai.latency.{key}": value for key, value in latency.items()}
-    (columns,) = decode([[S(7, 1, 0, "llm_request", 0, 100, SERVER, attributes=attributes)]], name).services
+    (columns,) = decode(
+        [[S(7, 1, 0, "llm_request", 0, 100, SERVER, attributes=attributes)]], name
+    ).services
     assert stages(columns) == {"queue": 10, "prefill": 30, "decode": 50}
     old = {"gen_ai.latency.time_in_queue": 0.01, "gen_ai.latency.time_to_first_token": 0.04}
-    (columns,) = decode([[S(7, 1, 0, "llm_request", 0, 100, SERVER, attributes=old)]], name).services
+    (columns,) = decode(
+        [[S(7, 1, 0, "llm_request", 0, 100, SERVER, attributes=old)]], name
+    ).services
     assert stages(columns) == {"queue": 10, "prefill": 30, "decode": 60}
 
 
@@ -252,7 +265,9 @@ def test_milliseconds_under_names_of_seconds_are_missing() -> None:
 )
 def test_outcomes(attributes: dict[str, object], error: bool, outcome: Outcome) -> None:  # noqa: FBT001
     """Codes of HTTP and gRPC, and the span's own status, say how the request ended."""
-    (columns,) = decode([[S(7, 1, 0, "r", 0, 9, SERVER, error=error, attributes=attributes)]]).services
+    (columns,) = decode(
+        [[S(7, 1, 0, "r", 0, 9, SERVER, error=error, attributes=attributes)]]
+    ).services
     assert columns.outcome.tolist() == [outcome]
 
 
@@ -274,6 +289,7 @@ def test_routes(attributes: dict[str, str], route: str) -> None:
 
 def test_a_new_version_is_a_deploy() -> None:
     """The first version is none; one that begins to appear is, once, at its first span."""
+
     def at(trace: int, start: float, version: str) -> S:
         return S(trace, 1, 0, "r", start, start + 9, resource={"service.version": version})
 
@@ -359,9 +375,7 @@ def test_a_file_is_put_together_to_its_end(tmp_path: Path) -> None:
     assert log.ledger["accepted"] == 39
 
 
-PROTO_SPANS = [
-    [S(n, 1, 0, "r", n, n + 100), S(n, 2, 1, "a", n, n + 40)] for n in range(1, 30)
-]
+PROTO_SPANS = [[S(n, 1, 0, "r", n, n + 100), S(n, 2, 1, "a", n, n + 40)] for n in range(1, 30)]
 
 
 @pytest.mark.parametrize("framed", [True, False])
@@ -387,5 +401,5 @@ def test_a_truncated_file_of_protocol_buffers_is_an_error(framed: bool, tmp_path
     data = len(message).to_bytes(4, "big") + message if framed else message
     path = tmp_path / "traces.pb"
     path.write_bytes(data + data[:-7])
-    with pytest.raises(DecodeError, match="message .* ends 7 bytes early"):
+    with pytest.raises(DecodeError, match=r"message .* ends 7 bytes early"):
         Read(open_log(path, now_ns=ARRIVAL_NS))
