@@ -21,6 +21,11 @@ RequestFormat = Literal[
     "otel_spans",
     "jaeger",
     "zipkin",
+    "nginx",
+    "envoy",
+    "aws_alb",
+    "haproxy",
+    "traefik",
 ]
 """The formats that `streams.sources` decodes."""
 
@@ -33,6 +38,9 @@ class RequestTopic(Group):
         default=None, description="service of records that name none themselves"
     )
     format: RequestFormat = Field(default="native", description="format of the messages")
+    pattern: Annotated[str, Field(min_length=1, max_length=4000)] | None = Field(
+        default=None, description="log format of nginx or Envoy, as it is configured there"
+    )
     trace_wait_s: float = Field(
         default=15.0,
         ge=0,

@@ -18,6 +18,7 @@ def rules(settings: Settings, entry: RequestTopic) -> Rules:
         services={name: _service_rules(settings.service(name)) for name in settings.services},
         max_record_bytes=settings.stream.max_record_bytes,
         max_future_ns=int(settings.stream.max_future_s * 1e9),
+        pattern=entry.pattern,
         trace_wait_ns=int(entry.trace_wait_s * 1e9),
     )
 

@@ -16,10 +16,19 @@ from tailbudget.streams.audit_log.json_text import element_blocks, first_element
 from tailbudget.streams.audit_log.opened import STDIN, Opened, damage
 from tailbudget.streams.audit_log.protobufs import protobuf_blocks
 from tailbudget.streams.audit_log.tables import csv_blocks, parquet_blocks
-from tailbudget.streams.log_time import JAEGER, NATIVE, OTLP_PROTO, format_of, format_of_text
-from tailbudget.streams.sources import FORMATS, repair
+from tailbudget.streams.log_time import (
+    JAEGER,
+    NATIVE,
+    OTLP_PROTO,
+    access_log,
+    format_of,
+    format_of_text,
+)
+from tailbudget.streams.sources import ACCESS_LOGS, FORMATS, repair
 
 _PROBED: Final = 100
+_DOUBTFUL: Final = (None, kinds.CSV, kinds.ELEMENTS)
+_TEXTS: Final = frozenset(one.name for one in ACCESS_LOGS)
 
 
 class FilePart:
@@ -81,6 +90,10 @@ class FilePart:
         if self._format == OTLP_PROTO:
             return kinds.PROTOBUF
         kind = kinds.kind_of(self.path, self.head)
+        if self._format is None and kind in _DOUBTFUL and not kinds.is_table(self.path):
+            self._format = access_log(self.head.split(b"\n")[:_PROBED])
+        if self._format in _TEXTS:
+            return kinds.LINES
         if kind is None and not self.head.strip():
             return kinds.LINES
         if kind is None:

@@ -44,6 +44,11 @@ def suffix_of(path: Path) -> str:
     return name.suffix.lower()
 
 
+def is_table(path: Path) -> bool:
+    """Return whether a file is a table by its name."""
+    return SUFFIXES.get(suffix_of(path)) in {CSV, PARQUET}
+
+
 def kind_of(path: Path, head: bytes) -> str | None:
     """Return the kind of a file; None where it is of none that is known.
 

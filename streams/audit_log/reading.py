@@ -198,6 +198,7 @@ def _base(wanted: Wanted) -> Rules:
         service=wanted.service or rules.service,
         timezone=wanted.timezone or rules.timezone,
         columns={**rules.columns, **wanted.columns},
+        pattern=wanted.pattern or rules.pattern,
     )
 
 

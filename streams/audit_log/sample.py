@@ -102,7 +102,7 @@ def sample_of(blocks: Iterable[Block], rules: Rules) -> Sample:
     for block in blocks:
         part = block.head(ROWS - rows)
         rows += len(part.row)
-        records += _records(part)
+        records += _records(part, rules)
         if rows >= ROWS:
             break
     columns: dict[str, Column] = {}
@@ -116,9 +116,9 @@ def sample_of(blocks: Iterable[Block], rules: Rules) -> Sample:
     return Sample(rows, len(records), columns, naive, labels)
 
 
-def _records(block: Block) -> list[dict[str, Any]]:
+def _records(block: Block, rules: Rules) -> list[dict[str, Any]]:
     if isinstance(block, LineBlock):
-        found = (_read(native) for native in FORMATS[block.format].natives(block.values))
+        found = (_read(native) for native in FORMATS[block.format].natives(block.values, rules))
         return [record for record in found if record is not None]
     return block.frame.to_dicts()
 

@@ -32,6 +32,7 @@ class Wanted:
         timezone: IANA zone of times that name none.
         columns: where our columns have other names or units, by our name.
         format: one of `CHOICES`.
+        pattern: of the lines of an access log, as its proxy is configured with.
         rules: how the settings read services; where given nothing is found out, and what is
             named above goes before them.
     """
@@ -44,6 +45,7 @@ class Wanted:
     columns: Mapping[str, Origin] = field(default_factory=dict)
     format: str | None = None
     rules: Rules | None = None
+    pattern: str | None = None
 
     def check(self) -> None:
         """Refuse what cannot be meant (`ConfigError`)."""
@@ -97,6 +99,17 @@ class Progress:
     name: str
     rows: int
     share: float | None
+
+
+def parse_format(text: str) -> tuple[str, str | None]:
+    """Return the format that a caller names, and the pattern of its lines if that was given.
+
+    A pattern is told by its variables: "$" is nginx's, "%" is Envoy's.
+    """
+    for mark, name in (("$", "nginx"), ("%", "envoy")):
+        if mark in text:
+            return name, text
+    return text, None
 
 
 def parse_columns(text: str) -> dict[str, Origin]:

@@ -67,7 +67,8 @@ def audit(
         ),
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option("--log-format", metavar="NAME", help="Else it is found out.")
+        str | None,
+        typer.Option("--log-format", metavar="NAME", help="Or the lines, as nginx has them."),
     ] = None,
     workload: Annotated[
         str | None, typer.Option("--workload", help="online or batch, where it is known.")
@@ -96,8 +97,13 @@ def audit(
         )
     chosen = settings(config)
     from tailbudget.streams import log_report  # noqa: PLC0415 (it takes polars and numpy)
-    from tailbudget.streams.audit_log import Wanted, parse_columns  # noqa: PLC0415
+    from tailbudget.streams.audit_log import (  # noqa: PLC0415
+        Wanted,
+        parse_columns,
+        parse_format,
+    )
 
+    named, pattern = parse_format(log_format) if log_format else (None, None)
     wanted = Wanted(
         service=service,
         stages=_names(stages),
@@ -105,7 +111,8 @@ def audit(
         cohort_dims=_names(cohort_dims),
         timezone=timezone,
         columns=parse_columns(columns) if columns else {},
-        format=log_format,
+        format=named,
+        pattern=pattern,
     )
     asked = log_report.Asked(
         source=log if log is not None else log_report.Query(sql or ""),

@@ -32,6 +32,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tailbudget.streams.sources.aiperf import AiperfDecoder
+from tailbudget.streams.sources.aws_alb import AwsAlbDecoder
 from tailbudget.streams.sources.base import (
     Decoder,
     Rules,
@@ -39,13 +40,17 @@ from tailbudget.streams.sources.base import (
     SourceBatch,
     SourceMessage,
 )
+from tailbudget.streams.sources.envoy import EnvoyDecoder
+from tailbudget.streams.sources.haproxy import HaproxyDecoder
 from tailbudget.streams.sources.jaeger import JaegerDecoder
 from tailbudget.streams.sources.llmperf import LlmperfDecoder
 from tailbudget.streams.sources.native import NativeDecoder
+from tailbudget.streams.sources.nginx import NginxDecoder
 from tailbudget.streams.sources.otel_spans import OtelSpansDecoder
 from tailbudget.streams.sources.otlp_json import OtlpJsonDecoder
 from tailbudget.streams.sources.otlp_proto import OtlpProtoDecoder
 from tailbudget.streams.sources.traces import TraceDecoder
+from tailbudget.streams.sources.traefik import TraefikDecoder
 from tailbudget.streams.sources.translated import Translated
 from tailbudget.streams.sources.zipkin import ZipkinDecoder
 
@@ -58,9 +63,17 @@ _ALL: Final[tuple[type[NativeDecoder | Translated | TraceDecoder], ...]] = (
     OtelSpansDecoder,
     JaegerDecoder,
     ZipkinDecoder,
+    NginxDecoder,
+    EnvoyDecoder,
+    AwsAlbDecoder,
+    HaproxyDecoder,
+    TraefikDecoder,
 )
 FORMATS: Final[Mapping[str, type[Decoder]]] = MappingProxyType({one.name: one for one in _ALL})
 """Decoders by the name of their format."""
+
+ACCESS_LOGS: Final = (EnvoyDecoder, HaproxyDecoder, AwsAlbDecoder, TraefikDecoder, NginxDecoder)
+"""Decoders of access logs, in the order in which they are tried on a line of unknown format."""
 
 HOLDING: Final = frozenset(one.name for one in _ALL if issubclass(one, TraceDecoder))
 """Formats of which a decoder holds something from one message to the next."""
@@ -76,6 +89,7 @@ def decoder(name: str, rules: Rules) -> Decoder:
 
 
 __all__ = [
+    "ACCESS_LOGS",
     "FORMATS",
     "HOLDING",
     "Decoder",

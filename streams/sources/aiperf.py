@@ -29,8 +29,7 @@ class AiperfDecoder(Translated):
 
     name = "aiperf"
 
-    @staticmethod
-    def translate(text: bytes) -> Iterable[bytes]:
+    def translate(self, text: bytes) -> Iterable[bytes]:
         """Return the native record; what is no object is returned as it is, to be refused."""
         try:
             record = orjson.loads(text)

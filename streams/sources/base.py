@@ -114,6 +114,8 @@ class Rules:
         timezone: IANA zone of the times that name none; None is UTC.
         ids_from_rows: a record without an id has its offset for one.
         times_from_arrival: a record without a timestamp happened when it arrived.
+        pattern: the format of the lines of an access log, as its proxy is configured with; None
+            tries those that are common.
         trace_wait_ns: how much younger than the end of a trace a span must be for the trace to be
             judged; None waits for the end of the source, as for a file.
     """
@@ -127,6 +129,7 @@ class Rules:
     timezone: str | None = None
     ids_from_rows: bool = False
     times_from_arrival: bool = False
+    pattern: str | None = None
     trace_wait_ns: int | None = None
 
     def origin(self, name: str) -> str:
@@ -189,6 +192,6 @@ class Decoder(Protocol):
         ...
 
     @classmethod
-    def natives(cls, values: Sequence[bytes]) -> list[bytes]:
+    def natives(cls, values: Sequence[bytes], rules: Rules) -> list[bytes]:
         """Return the records of messages that stand for themselves, as native records."""
         ...

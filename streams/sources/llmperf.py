@@ -35,8 +35,7 @@ class LlmperfDecoder(Translated):
         """Return the rules for the native records, which have neither ids nor times."""
         return replace(super().altered(rules), ids_from_rows=True, times_from_arrival=True)
 
-    @staticmethod
-    def translate(text: bytes) -> Iterable[bytes]:
+    def translate(self, text: bytes) -> Iterable[bytes]:
         """Return the native record; what is no object is returned as it is, to be refused."""
         try:
             record = orjson.loads(text)

@@ -46,7 +46,7 @@ class NativeDecoder:
         return None
 
     @classmethod
-    def natives(cls, values: Sequence[bytes]) -> list[bytes]:
+    def natives(cls, values: Sequence[bytes], rules: Rules) -> list[bytes]:  # noqa: ARG003
         """Return native records: the lines themselves."""
         return list(values)
 

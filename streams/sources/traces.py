@@ -91,7 +91,7 @@ class TraceDecoder:
         return self._decoded(found)
 
     @classmethod
-    def natives(cls, values: Sequence[bytes]) -> list[bytes]:
+    def natives(cls, values: Sequence[bytes], rules: Rules) -> list[bytes]:  # noqa: ARG003
         """Return the requests of messages that stand for themselves, as native records."""
         assembly = TraceAssembly(Bounds(None))
         held: list[Held] = []

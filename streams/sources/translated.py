@@ -48,6 +48,7 @@ class Translated:
 
     Attributes:
         name: the format.
+        rules: how its source is read.
         says: what a reader of a report must know of all logs of the format.
         whole: a message is one text, and not a record a line.
     """
@@ -58,16 +59,16 @@ class Translated:
     first_offset: int | None = None
 
     def __init__(self, rules: Rules) -> None:
-        self._native = NativeDecoder(self.altered(rules))
-        self._max_record_bytes = MAX_CONTAINER if self.whole else rules.max_record_bytes
+        self.rules = self.altered(rules)
+        self._native = NativeDecoder(self.rules)
+        self._max_record_bytes = MAX_CONTAINER if self.whole else self.rules.max_record_bytes
 
     @classmethod
     def altered(cls, rules: Rules) -> Rules:
         """Return the rules for the native records; a format without services has its name."""
         return replace(rules, service=rules.service or cls.name)
 
-    @staticmethod
-    def translate(text: bytes) -> Iterable[bytes]:
+    def translate(self, text: bytes) -> Iterable[bytes]:
         """Return the native records of one text.
 
         Raises:
@@ -76,12 +77,13 @@ class Translated:
         raise NotImplementedError
 
     @classmethod
-    def natives(cls, values: Sequence[bytes]) -> list[bytes]:
+    def natives(cls, values: Sequence[bytes], rules: Rules) -> list[bytes]:
         """Return the native records of texts; what is not of the format is left out."""
         found: list[bytes] = []
+        one = cls(rules)
         for value in values:
             try:
-                found += cls.translate(value)
+                found += one.translate(value)
             except NotOfFormatError:
                 continue
         return found
