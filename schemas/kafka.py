@@ -26,6 +26,10 @@ RequestFormat = Literal[
     "aws_alb",
     "haproxy",
     "traefik",
+    "guidellm",
+    "vllm_bench",
+    "perf_analyzer",
+    "triton",
 ]
 """The formats that `streams.sources` decodes."""
 

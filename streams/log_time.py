@@ -23,6 +23,10 @@ OTLP_JSON: Final = "otlp_json"
 OTLP_PROTO: Final = "otlp_proto"
 OTEL_SPANS: Final = "otel_spans"
 JAEGER: Final = "jaeger"
+GUIDELLM: Final = "guidellm"
+VLLM_BENCH: Final = "vllm_bench"
+PERF_ANALYZER: Final = "perf_analyzer"
+TRITON: Final = "triton"
 ENVOY: Final = "envoy"
 NGINX: Final = "nginx"
 TRAEFIK: Final = "traefik"
@@ -41,6 +45,13 @@ _TELLING: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
         frozenset({"traceID", "spanID", "operationName"}),
         frozenset({"traceId", "spanId", "operationName"}),
     ),
+    GUIDELLM: (frozenset({"benchmarks"}),),
+    VLLM_BENCH: (
+        frozenset({"ttfts", "itls"}),
+        frozenset({"input_lens", "request_throughput"}),
+    ),
+    PERF_ANALYZER: (frozenset({"experiments"}),),
+    TRITON: (frozenset({"id", "timestamps"}), frozenset({"id", "model_name", "model_version"})),
     ENVOY: (
         frozenset({"start_time", "duration", "response_code"}),
         frozenset({"START_TIME", "DURATION", "RESPONSE_CODE"}),
@@ -61,6 +72,9 @@ _TELLING: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
 _BEGINNING: Final = (
     (re.compile(rb'\s*\{\s*"data"\s*:\s*\[\s*\{\s*"traceID"'), JAEGER),
     (re.compile(rb'\s*\{\s*"resource_?[sS]pans"'), OTLP_JSON),
+    (re.compile(rb'\s*\{\s*"experiments"'), PERF_ANALYZER),
+    (re.compile(rb'\s*\{.*"guidellm_version"', re.DOTALL), GUIDELLM),
+    (re.compile(rb'\s*\{.*"request_throughput".*"input_lens"', re.DOTALL), VLLM_BENCH),
 )
 """How a text begins of which the first record is too long to be looked at."""
 

@@ -12,7 +12,12 @@ from tailbudget.schemas.errors import ConfigError, DecodeError, Refused
 from tailbudget.streams.audit_log import kinds
 from tailbudget.streams.audit_log.aggregates import refusal, tool_of
 from tailbudget.streams.audit_log.blocks import Block
-from tailbudget.streams.audit_log.json_text import element_blocks, first_element, line_blocks
+from tailbudget.streams.audit_log.json_text import (
+    document_blocks,
+    element_blocks,
+    first_element,
+    line_blocks,
+)
 from tailbudget.streams.audit_log.opened import STDIN, Opened, damage
 from tailbudget.streams.audit_log.protobufs import protobuf_blocks
 from tailbudget.streams.audit_log.tables import csv_blocks, parquet_blocks
@@ -24,7 +29,7 @@ from tailbudget.streams.log_time import (
     format_of,
     format_of_text,
 )
-from tailbudget.streams.sources import ACCESS_LOGS, FORMATS, repair
+from tailbudget.streams.sources import ACCESS_LOGS, DOCUMENTS, FORMATS, repair
 
 _PROBED: Final = 100
 _DOUBTFUL: Final = (None, kinds.CSV, kinds.ELEMENTS)
@@ -72,6 +77,8 @@ class FilePart:
         if kind == kinds.CSV:
             return csv_blocks(stream, self.head, self.name)
         records = self._format if self._format in FORMATS else self._records()
+        if records in DOCUMENTS:
+            return document_blocks(stream, records, self.name)
         if records == JAEGER:
             return element_blocks(stream, JAEGER, self.name)
         if kind == kinds.LINES:

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import IO, Final
 
 import numpy as np
+import orjson
 
 from tailbudget.schemas.errors import DecodeError
 from tailbudget.streams.audit_log.blocks import LineBlock
 from tailbudget.streams.log_lines import MAX_LINE_BYTES
+from tailbudget.streams.sources.translated import MAX_DOCUMENT
 
 _CHUNK: Final = 1 << 22
 _TEXT: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
@@ -74,6 +76,32 @@ def element_blocks(stream: IO[bytes], format_name: str, name: str) -> Iterator[L
         yield from _block(format_name, elements, first)
         first += len(elements)
     yield from _block(format_name, splitter.finish(), first)
+
+
+def document_blocks(stream: IO[bytes], format_name: str, name: str) -> Iterator[LineBlock]:
+    """Yield a file that is one document, or one document a line.
+
+    Raises:
+        DecodeError: it is longer than is read.
+    """
+    text = stream.read(MAX_DOCUMENT + 1)
+    if len(text) > MAX_DOCUMENT:
+        raise DecodeError(
+            f"{name} is one document of more than {MAX_DOCUMENT:,} bytes",
+            remedy="have the tool write fewer requests, or one document a line for each run",
+        )
+    lines = text.splitlines()
+    yield from _block(format_name, lines if _are_documents(lines) else [text.strip()], 0)
+
+
+def _are_documents(lines: list[bytes]) -> bool:
+    """Return whether the first line, of several, is a document for itself."""
+    if len(lines) < 2:
+        return False
+    try:
+        return isinstance(orjson.loads(lines[0]), dict)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def first_element(head: bytes) -> list[bytes]:

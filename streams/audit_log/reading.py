@@ -15,6 +15,7 @@ from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.records import Decoded
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.streams.audit_log import names
+from tailbudget.streams.audit_log.aggregates import refusal
 from tailbudget.streams.audit_log.blocks import Block, FrameBlock, LineBlock, Part
 from tailbudget.streams.audit_log.discovery import discover
 from tailbudget.streams.audit_log.latency import Units, require_latency
@@ -87,6 +88,7 @@ class LogReading:
         base = _base(wanted)
         sample = sample_of(first, base)
         _require_named(sample, wanted.columns.keys(), wanted)
+        _refuse_aggregates(sample, log.name, first)
         require_latency(sample, log.name, [part.head for part in log.parts if part.head])
         _require_named(sample, _columns_of(wanted), wanted)
         self.found = _found(log, first, sample, base, wanted)
@@ -225,6 +227,14 @@ def _no_times(sample: Sample) -> str:
     likely = sorted(name for name in sample.columns if names.is_time(name))
     hint = f"; if {likely[0]} is one, give --columns timestamp={likely[0]}" if likely else ""
     return f"times are unknown, for there is no timestamp{hint}"
+
+
+def _refuse_aggregates(sample: Sample, name: str, first: Sequence[Block]) -> None:
+    """Refuse what is of the form of a tool's results, but lists no requests."""
+    tools = (FORMATS[one.format].tool for one in first if one.format in FORMATS)
+    tool = next(filter(None, tools), None)
+    if tool is not None and sample.rows and not sample.records:
+        raise refusal(name, tool)
 
 
 def _columns_of(wanted: Wanted) -> set[str]:

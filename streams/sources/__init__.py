@@ -41,6 +41,7 @@ from tailbudget.streams.sources.base import (
     SourceMessage,
 )
 from tailbudget.streams.sources.envoy import EnvoyDecoder
+from tailbudget.streams.sources.guidellm import GuidellmDecoder
 from tailbudget.streams.sources.haproxy import HaproxyDecoder
 from tailbudget.streams.sources.jaeger import JaegerDecoder
 from tailbudget.streams.sources.llmperf import LlmperfDecoder
@@ -49,9 +50,12 @@ from tailbudget.streams.sources.nginx import NginxDecoder
 from tailbudget.streams.sources.otel_spans import OtelSpansDecoder
 from tailbudget.streams.sources.otlp_json import OtlpJsonDecoder
 from tailbudget.streams.sources.otlp_proto import OtlpProtoDecoder
+from tailbudget.streams.sources.perf_analyzer import PerfAnalyzerDecoder
 from tailbudget.streams.sources.traces import TraceDecoder
 from tailbudget.streams.sources.traefik import TraefikDecoder
 from tailbudget.streams.sources.translated import Translated
+from tailbudget.streams.sources.triton import TritonDecoder
+from tailbudget.streams.sources.vllm_bench import VllmBenchDecoder
 from tailbudget.streams.sources.zipkin import ZipkinDecoder
 
 _ALL: Final[tuple[type[NativeDecoder | Translated | TraceDecoder], ...]] = (
@@ -68,12 +72,19 @@ _ALL: Final[tuple[type[NativeDecoder | Translated | TraceDecoder], ...]] = (
     AwsAlbDecoder,
     HaproxyDecoder,
     TraefikDecoder,
+    GuidellmDecoder,
+    VllmBenchDecoder,
+    PerfAnalyzerDecoder,
+    TritonDecoder,
 )
 FORMATS: Final[Mapping[str, type[Decoder]]] = MappingProxyType({one.name: one for one in _ALL})
 """Decoders by the name of their format."""
 
 ACCESS_LOGS: Final = (EnvoyDecoder, HaproxyDecoder, AwsAlbDecoder, TraefikDecoder, NginxDecoder)
 """Decoders of access logs, in the order in which they are tried on a line of unknown format."""
+
+DOCUMENTS: Final = frozenset(one.name for one in _ALL if issubclass(one, Translated) and one.whole)
+"""Formats of which a file is one document."""
 
 HOLDING: Final = frozenset(one.name for one in _ALL if issubclass(one, TraceDecoder))
 """Formats of which a decoder holds something from one message to the next."""
@@ -90,6 +101,7 @@ def decoder(name: str, rules: Rules) -> Decoder:
 
 __all__ = [
     "ACCESS_LOGS",
+    "DOCUMENTS",
     "FORMATS",
     "HOLDING",
     "Decoder",

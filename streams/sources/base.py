@@ -168,10 +168,12 @@ class Decoder(Protocol):
     Attributes:
         name: the format, as the settings name it.
         says: what a reader of a report must know of all logs of the format.
+        tool: what writes aggregates of the same form, for the refusal of those.
     """
 
     name: str
     says: tuple[str, ...]
+    tool: str | None
 
     def __init__(self, rules: Rules) -> None: ...
 

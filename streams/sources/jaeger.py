@@ -17,7 +17,7 @@ from tailbudget.streams.sources.span import Span
 from tailbudget.streams.sources.tagged_span import Tagged, id_of, kind_of, span_of
 from tailbudget.streams.sources.timetext import UNREADABLE, epoch_ns
 from tailbudget.streams.sources.traces import TraceDecoder
-from tailbudget.streams.sources.translated import NotOfFormatError, read_json
+from tailbudget.streams.sources.translated import NotOfFormatError, objects, read_json
 
 _NS_PER_US: Final = 1e3
 _US_PER_S: Final = 1e6
@@ -85,8 +85,7 @@ def _span(span: Mapping[str, Any], processes: Mapping[str, Any]) -> Span | None:
 
 def _parent(span: Mapping[str, Any], *, coded: bool) -> tuple[str, bool]:
     """Return the parent, and whether it waits: of several references one of a child comes first."""
-    references = span.get("references")
-    found = [one for one in references if isinstance(one, dict)] if references else []
+    found = objects(span.get("references"))
     found.sort(key=lambda one: one.get("refType", _CHILD) != _CHILD)
     for one in found:
         parent = id_of(_id(one.get("spanId" if coded else "spanID"), coded=coded))

@@ -31,6 +31,7 @@ class NativeDecoder:
 
     name = "native"
     says: tuple[str, ...] = ()
+    tool: str | None = None
     first_offset: int | None = None
 
     def __init__(self, rules: Rules) -> None:

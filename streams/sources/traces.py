@@ -51,6 +51,7 @@ class TraceDecoder:
 
     name = ""
     says: tuple[str, ...] = ()
+    tool: str | None = None
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules

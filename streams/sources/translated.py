@@ -19,6 +19,10 @@ MAX_CONTAINER: Final = 16_000_000
 """Bytes of a message that may hold many records; its parsed form takes some ten times as much."""
 
 
+MAX_DOCUMENT: Final = 128_000_000
+"""Bytes of a result that is one document: some hundred thousand requests, read in a gigabyte."""
+
+
 class NotOfFormatError(ValueError):
     """What was read is not of the format.
 
@@ -51,17 +55,19 @@ class Translated:
         rules: how its source is read.
         says: what a reader of a report must know of all logs of the format.
         whole: a message is one text, and not a record a line.
+        tool: what writes aggregates of the same form, for the refusal of those.
     """
 
     name = ""
     says: tuple[str, ...] = ()
     whole = False
+    tool: str | None = None
     first_offset: int | None = None
 
     def __init__(self, rules: Rules) -> None:
         self.rules = self.altered(rules)
         self._native = NativeDecoder(self.rules)
-        self._max_record_bytes = MAX_CONTAINER if self.whole else self.rules.max_record_bytes
+        self._max_record_bytes = MAX_DOCUMENT if self.whole else self.rules.max_record_bytes
 
     @classmethod
     def altered(cls, rules: Rules) -> Rules:
@@ -107,6 +113,7 @@ class Translated:
                 found = list(self.translate(line))
             except NotOfFormatError as error:
                 dead = lines.reject(index, error.reason, str(error))
+                dead = replace(dead, raw=b"") if self.whole else dead
                 rejected.append((int(lines.arrival_ns[index]), dead))
                 continue
             native += found
@@ -115,12 +122,18 @@ class Translated:
         return replace(
             lines,
             lines=native,
-            raw=[lines.raw[index] for index in row],
+            # Of a document its record says more than its beginning, and no more than is read.
+            raw=native if self.whole else [lines.raw[index] for index in row],
             offset=lines.offset[at],
             arrival_ns=lines.arrival_ns[at],
             blob=b"\n".join(native),
             rejected=(*lines.rejected, *rejected),
         )
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list; of what is no list, none."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def read_object(text: bytes) -> dict[str, Any]:
