@@ -30,6 +30,11 @@ RequestFormat = Literal[
     "vllm_bench",
     "perf_analyzer",
     "triton",
+    "tgi",
+    "sglang_log",
+    "torchserve",
+    "ray_serve",
+    "kserve",
 ]
 """The formats that `streams.sources` decodes."""
 

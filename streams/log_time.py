@@ -27,6 +27,8 @@ GUIDELLM: Final = "guidellm"
 VLLM_BENCH: Final = "vllm_bench"
 PERF_ANALYZER: Final = "perf_analyzer"
 TRITON: Final = "triton"
+TGI: Final = "tgi"
+RAY_SERVE: Final = "ray_serve"
 ENVOY: Final = "envoy"
 NGINX: Final = "nginx"
 TRAEFIK: Final = "traefik"
@@ -52,6 +54,14 @@ _TELLING: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
     ),
     PERF_ANALYZER: (frozenset({"experiments"}),),
     TRITON: (frozenset({"id", "timestamps"}), frozenset({"id", "model_name", "model_version"})),
+    TGI: (
+        frozenset({"x-total-time", "x-inference-time"}),
+        frozenset({"span", "target", "timestamp", "level"}),
+    ),
+    RAY_SERVE: (
+        frozenset({"levelname", "asctime", "deployment", "replica"}),
+        frozenset({"levelname", "timestamp_ns", "deployment", "replica"}),
+    ),
     ENVOY: (
         frozenset({"start_time", "duration", "response_code"}),
         frozenset({"START_TIME", "DURATION", "RESPONSE_CODE"}),

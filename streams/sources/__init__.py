@@ -45,12 +45,19 @@ from tailbudget.streams.sources.guidellm import GuidellmDecoder
 from tailbudget.streams.sources.haproxy import HaproxyDecoder
 from tailbudget.streams.sources.jaeger import JaegerDecoder
 from tailbudget.streams.sources.llmperf import LlmperfDecoder
+from tailbudget.streams.sources.model_servers import (
+    KserveDecoder,
+    RayServeDecoder,
+    TorchserveDecoder,
+)
 from tailbudget.streams.sources.native import NativeDecoder
 from tailbudget.streams.sources.nginx import NginxDecoder
 from tailbudget.streams.sources.otel_spans import OtelSpansDecoder
 from tailbudget.streams.sources.otlp_json import OtlpJsonDecoder
 from tailbudget.streams.sources.otlp_proto import OtlpProtoDecoder
 from tailbudget.streams.sources.perf_analyzer import PerfAnalyzerDecoder
+from tailbudget.streams.sources.sglang_log import SglangLogDecoder
+from tailbudget.streams.sources.tgi import TgiDecoder
 from tailbudget.streams.sources.traces import TraceDecoder
 from tailbudget.streams.sources.traefik import TraefikDecoder
 from tailbudget.streams.sources.translated import Translated
@@ -76,11 +83,27 @@ _ALL: Final[tuple[type[NativeDecoder | Translated | TraceDecoder], ...]] = (
     VllmBenchDecoder,
     PerfAnalyzerDecoder,
     TritonDecoder,
+    TgiDecoder,
+    SglangLogDecoder,
+    TorchserveDecoder,
+    RayServeDecoder,
+    KserveDecoder,
 )
 FORMATS: Final[Mapping[str, type[Decoder]]] = MappingProxyType({one.name: one for one in _ALL})
 """Decoders by the name of their format."""
 
-ACCESS_LOGS: Final = (EnvoyDecoder, HaproxyDecoder, AwsAlbDecoder, TraefikDecoder, NginxDecoder)
+ACCESS_LOGS: Final = (
+    EnvoyDecoder,
+    HaproxyDecoder,
+    AwsAlbDecoder,
+    TraefikDecoder,
+    TorchserveDecoder,
+    KserveDecoder,
+    SglangLogDecoder,
+    TgiDecoder,
+    RayServeDecoder,
+    NginxDecoder,
+)
 """Decoders of access logs, in the order in which they are tried on a line of unknown format."""
 
 DOCUMENTS: Final = frozenset(one.name for one in _ALL if issubclass(one, Translated) and one.whole)

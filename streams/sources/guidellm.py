@@ -33,6 +33,7 @@ class GuidellmDecoder(Translated):
 
     name = "guidellm"
     whole = True
+    private = True
     tool = "GuideLLM"
 
     def translate(self, text: bytes) -> Iterable[bytes]:

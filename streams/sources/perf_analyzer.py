@@ -31,6 +31,7 @@ class PerfAnalyzerDecoder(Translated):
 
     name = "perf_analyzer"
     whole = True
+    private = True
     tool = "Triton's Performance Analyzer"
 
     @classmethod

@@ -55,12 +55,14 @@ class Translated:
         rules: how its source is read.
         says: what a reader of a report must know of all logs of the format.
         whole: a message is one text, and not a record a line.
+        private: its texts may hold what people wrote; dead letters do not carry them.
         tool: what writes aggregates of the same form, for the refusal of those.
     """
 
     name = ""
     says: tuple[str, ...] = ()
     whole = False
+    private = False
     tool: str | None = None
     first_offset: int | None = None
 
@@ -113,7 +115,7 @@ class Translated:
                 found = list(self.translate(line))
             except NotOfFormatError as error:
                 dead = lines.reject(index, error.reason, str(error))
-                dead = replace(dead, raw=b"") if self.whole else dead
+                dead = replace(dead, raw=b"") if self.private else dead
                 rejected.append((int(lines.arrival_ns[index]), dead))
                 continue
             native += found
@@ -122,8 +124,8 @@ class Translated:
         return replace(
             lines,
             lines=native,
-            # Of a document its record says more than its beginning, and no more than is read.
-            raw=native if self.whole else [lines.raw[index] for index in row],
+            # A record says what was read, and nothing else of a text that may be private.
+            raw=native if self.private else [lines.raw[index] for index in row],
             offset=lines.offset[at],
             arrival_ns=lines.arrival_ns[at],
             blob=b"\n".join(native),

@@ -70,6 +70,7 @@ class TritonDecoder(Translated):
 
     name = "triton"
     whole = True
+    private = True
 
     @classmethod
     def altered(cls, rules: Rules) -> Rules:
@@ -101,10 +102,10 @@ def _record(trace: _Trace, below: Iterable[_Trace]) -> dict[str, Any]:
         "total_ms": trace.between(_BEGINS, _ENDS),
         "route": trace.model,
         "version": trace.version,
-        **trace.stages(),
     }
+    stages = trace.stages()
     for one in below:
         for name, ms in one.stages(f"{one.model} ").items():
             if ms is not None:
-                record[name] = (record.get(name) or 0.0) + ms
-    return record
+                stages[name] = (stages.get(name) or 0.0) + ms
+    return {**record, **stages}

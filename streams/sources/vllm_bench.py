@@ -27,6 +27,7 @@ class VllmBenchDecoder(Translated):
 
     name = "vllm_bench"
     whole = True
+    private = True
     tool = "vLLM's benchmark"
 
     @classmethod

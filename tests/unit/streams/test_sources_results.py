@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -194,14 +195,15 @@ def test_the_models_of_an_ensemble_are_its_stages() -> None:
     assert stages(log.only) == {"m2 queue": 5, "m2 compute_input": 1}
 
 
+NAMES = ["id", "timestamps", "ns", "name", "experiments", "requests", "timestamp"]
+NAMES += ["response_timestamps", "ttfts", "itls", "errors", "benchmarks", "successful", "info"]
+NAMES += ["timings", "request_start"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 2**63) | st.floats() | st.text(max_size=3),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                ["id", "timestamps", "ns", "name", "experiments", "requests", "timestamp", "response_timestamps", "ttfts", "itls", "errors", "benchmarks", "successful", "info", "timings", "request_start"]
-            ),
+            st.sampled_from(NAMES),
             inner,
             max_size=4,
         )
@@ -210,7 +212,7 @@ JSON = st.recursive(
 )
 
 
-SHAPES = {
+SHAPES: dict[str, Callable[[Any, Any], Any]] = {
     "guidellm": lambda a, b: {"benchmarks": [{"requests": {"successful": [a], "errored": b}}, b]},
     "vllm_bench": lambda a, b: {"ttfts": [a, 1], "itls": [b, [a]], "errors": b, "input_lens": a},
     "perf_analyzer": lambda a, b: {
