@@ -47,6 +47,9 @@ class RequestTopic(Group):
         default=None, description="service of records that name none themselves"
     )
     format: RequestFormat = Field(default="native", description="format of the messages")
+    mapping: Path | None = Field(
+        default=None, description="mapping file for native JSON of another form"
+    )
     pattern: Annotated[str, Field(min_length=1, max_length=4000)] | None = Field(
         default=None, description="log format of nginx or Envoy, as it is configured there"
     )

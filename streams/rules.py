@@ -7,17 +7,25 @@ from dataclasses import replace
 from tailbudget.schemas.kafka import RequestTopic
 from tailbudget.schemas.services import ServiceSettings
 from tailbudget.schemas.settings import Settings
+from tailbudget.streams.mapping_file import load_mapping, mapped
 from tailbudget.streams.sources import Rules, ServiceRules
 
 
 def rules(settings: Settings, entry: RequestTopic) -> Rules:
-    """Return the decoder's rules for one request topic."""
+    """Return the decoder's rules for one request topic.
+
+    Raises:
+        ConfigError: its mapping file cannot be read, or says what cannot be meant.
+    """
+    said = load_mapping(entry.mapping) if entry.mapping else None
     return Rules(
         service=entry.service,
         default=_service_rules(settings.defaults),
         services={name: _service_rules(settings.service(name)) for name in settings.services},
         max_record_bytes=settings.stream.max_record_bytes,
         max_future_ns=int(settings.stream.max_future_s * 1e9),
+        timezone=said.timezone if said else None,
+        mapping=mapped(said) if said else None,
         pattern=entry.pattern,
         trace_wait_ns=int(entry.trace_wait_s * 1e9),
     )

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Final
 
 import numpy as np
+import orjson
 
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.records import Decoded
@@ -23,8 +24,12 @@ from tailbudget.streams.audit_log.sample import ROWS, Sample, sample_of
 from tailbudget.streams.audit_log.wanted import Found, Progress, Wanted
 from tailbudget.streams.sources import FORMATS, Decoder, Rules, SourceBatch, decoder, fields
 from tailbudget.streams.sources.frames import FrameDecoder
+from tailbudget.streams.sources.mapping import Mapped
 
 Report = Callable[[Progress], None]
+
+MAPPED: Final = "mapped"
+"""Format of rows that were mapped already."""
 
 _SAMPLE_BYTES: Final = 64_000_000
 """Bytes of text that the sample takes at most: a message of spans may be of megabytes."""
@@ -165,10 +170,14 @@ class _Decoders:
         self._lines: dict[str, Decoder] = {}
 
     def __call__(self, block: Block) -> Decoded:
+        if isinstance(block, FrameBlock) and self._rules.mapping is not None:
+            block = _as_lines(block, self._rules.mapping)
         if isinstance(block, FrameBlock):
             return self._frames.decode(block.frame, block.row, self._now_ns, block.rejected)
         one = self._lines.get(block.format)
-        if one is None:
+        if one is None and block.format == MAPPED:
+            one = self._lines[MAPPED] = decoder("native", replace(self._rules, mapping=None))
+        elif one is None:
             one = self._lines[block.format] = decoder(block.format, self._rules)
         arrival_ns = np.full(len(block.row), self._now_ns)
         return one.decode(SourceBatch([*block.values], block.row, arrival_ns))
@@ -179,6 +188,13 @@ class _Decoders:
             decoded = one.finish()
             if decoded is not None:
                 yield decoded
+
+
+def _as_lines(block: FrameBlock, mapping: Mapped) -> LineBlock:
+    """Return rows by a mapping, as the records that their JSON would give."""
+    rows = (mapping.record(row) for row in block.frame.iter_rows(named=True))
+    values = [orjson.dumps(row, default=str) for row in rows]
+    return LineBlock(MAPPED, values, block.row, block.end)
 
 
 def _first(pieces: Iterator[_Piece]) -> list[_Piece]:
@@ -201,6 +217,7 @@ def _base(wanted: Wanted) -> Rules:
         timezone=wanted.timezone or rules.timezone,
         columns={**rules.columns, **wanted.columns},
         pattern=wanted.pattern or rules.pattern,
+        mapping=wanted.mapping or rules.mapping,
     )
 
 

@@ -63,7 +63,7 @@ def audit(
     columns: Annotated[
         str | None,
         typer.Option(
-            "--columns", metavar="OURS=THEIRS", help="Such as total_ms=latency_s:s,timestamp=at."
+            "--columns", metavar="OURS=THEIRS", help="Such as total_ms=took_s:s; or a YAML file."
         ),
     ] = None,
     log_format: Annotated[
@@ -97,11 +97,8 @@ def audit(
         )
     chosen = settings(config)
     from tailbudget.streams import log_report  # noqa: PLC0415 (it takes polars and numpy)
-    from tailbudget.streams.audit_log import (  # noqa: PLC0415
-        Wanted,
-        parse_columns,
-        parse_format,
-    )
+    from tailbudget.streams.audit_log import Wanted, parse_format  # noqa: PLC0415
+    from tailbudget.streams.mapping_file import with_columns  # noqa: PLC0415
 
     named, pattern = parse_format(log_format) if log_format else (None, None)
     wanted = Wanted(
@@ -110,10 +107,10 @@ def audit(
         covariates=_names(input_shape_dims),
         cohort_dims=_names(cohort_dims),
         timezone=timezone,
-        columns=parse_columns(columns) if columns else {},
         format=named,
         pattern=pattern,
     )
+    wanted = with_columns(wanted, columns)
     asked = log_report.Asked(
         source=log if log is not None else log_report.Query(sql or ""),
         wanted=wanted,

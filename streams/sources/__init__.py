@@ -45,6 +45,7 @@ from tailbudget.streams.sources.guidellm import GuidellmDecoder
 from tailbudget.streams.sources.haproxy import HaproxyDecoder
 from tailbudget.streams.sources.jaeger import JaegerDecoder
 from tailbudget.streams.sources.llmperf import LlmperfDecoder
+from tailbudget.streams.sources.mapped import MappedDecoder
 from tailbudget.streams.sources.model_servers import (
     KserveDecoder,
     RayServeDecoder,
@@ -119,6 +120,8 @@ def decoder(name: str, rules: Rules) -> Decoder:
     Raises:
         KeyError: there is no such format; `FORMATS` names them.
     """
+    if rules.mapping is not None and name == MappedDecoder.name:
+        return MappedDecoder(rules)
     return FORMATS[name](rules)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.schemas.records import Decoded
+from tailbudget.streams.sources.mapping import Mapped
 
 NO_SERVICE: Final = "(none)"
 """The service of a record that names none, where the source has no default either."""
@@ -114,6 +115,7 @@ class Rules:
         timezone: IANA zone of the times that name none; None is UTC.
         ids_from_rows: a record without an id has its offset for one.
         times_from_arrival: a record without a timestamp happened when it arrived.
+        mapping: how records are made of what the source has; None where they are native.
         pattern: the format of the lines of an access log, as its proxy is configured with; None
             tries those that are common.
         trace_wait_ns: how much younger than the end of a trace a span must be for the trace to be
@@ -129,6 +131,7 @@ class Rules:
     timezone: str | None = None
     ids_from_rows: bool = False
     times_from_arrival: bool = False
+    mapping: Mapped | None = None
     pattern: str | None = None
     trace_wait_ns: int | None = None
 
