@@ -17,6 +17,7 @@ from tailbudget.schemas.records import Rejected
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.token_timing import require_same
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.streams.agents.deploys import deploy_row
 from tailbudget.streams.audit_log import (
@@ -117,7 +118,7 @@ def make(
         slo=plan.slo(evidence.service),
         slow_request_threshold=asked.slow_request_threshold,
         workload=asked.workload or declared_workload(settings, evidence.service),
-        baseline=_baseline(settings, asked, plan, progress),
+        baseline=_baseline(settings, asked, plan, progress, reading.found.format),
         source=_name(asked.source),
         assumptions=(*reading.found.assumptions, *_of_deploys(asked, reading.deploys)),
     )
@@ -184,10 +185,14 @@ def _plan(settings: Settings, asked: Asked) -> Plan:
     )
 
 
-def _baseline(settings: Settings, asked: Asked, plan: Plan, progress: Report) -> Evidence | None:
+def _baseline(
+    settings: Settings, asked: Asked, plan: Plan, progress: Report, format_name: str
+) -> Evidence | None:
     if asked.baseline is None:
         return None
-    return gather(_open(settings, asked.baseline, asked, progress), plan)
+    reading = _open(settings, asked.baseline, asked, progress)
+    require_same(format_name, reading.found.format)
+    return gather(reading, plan)
 
 
 def _of_deploys(asked: Asked, seen: Sequence[DeployRow]) -> tuple[str, ...]:

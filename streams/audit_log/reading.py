@@ -15,6 +15,7 @@ import orjson
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.records import Decoded
 from tailbudget.schemas.rows import DeployRow
+from tailbudget.schemas.token_timing import DEFINITIONS
 from tailbudget.streams.audit_log import names
 from tailbudget.streams.audit_log.aggregates import refusal
 from tailbudget.streams.audit_log.blocks import Block, FrameBlock, LineBlock, Part
@@ -228,6 +229,7 @@ def _found(log: Log, first: Sequence[Block], sample: Sample, base: Rules, wanted
     numbered = fields.ID not in sample.columns
     said = [*log.said, *found.said]
     said += [one for name in formats if name in FORMATS for one in FORMATS[name].says]
+    said += [f"token timings of {n}: {DEFINITIONS[n]}" for n in formats if n in DEFINITIONS]
     if sample.naive_times and base.timezone is None:
         said.append("times without a zone: read as UTC")
     elif sample.naive_times:

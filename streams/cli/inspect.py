@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
+from tailbudget.schemas.errors import ConfigError
+
 
 def inspect(
     *,
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="The log to look at.")],
+    log: Annotated[
+        Path | None,
+        typer.Argument(metavar="LOG", help="The log to look at.", show_default=False),
+    ] = None,
     log_format: Annotated[
         str | None, typer.Option("--log-format", metavar="NAME", help="Else it is found out.")
     ] = None,
@@ -24,6 +29,8 @@ def inspect(
 
     Example: `tailbudget inspect requests.jsonl --output mapping.yaml`
     """
+    if log is None:
+        raise ConfigError("give a LOG", remedy="such as tailbudget inspect requests.jsonl")
     from tailbudget.streams.inspection import inspect as look  # noqa: PLC0415
 
     text = look(log, log_format).text()

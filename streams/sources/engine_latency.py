@@ -33,6 +33,8 @@ def parts_s(attributes: Mapping[str, Any], length_s: float) -> Parts:
         attributes: of the span.
         length_s: of the span.
     """
+    if not any(key.startswith(_PREFIX) for key in attributes):
+        return ()
     told: dict[str, Any] = {name: attributes.get(_PREFIX + name) for name in _READ}
     known = {name: float(value) for name, value in told.items() if _is_number(value)}
     if not known:

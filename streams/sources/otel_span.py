@@ -9,7 +9,7 @@ from typing import Any, Final
 from tailbudget.streams.sources.engine_latency import first_token_s, parts_s
 from tailbudget.streams.sources.span import Kind, Span
 from tailbudget.streams.sources.timetext import LIMIT
-from tailbudget.streams.sources.trace_facts import facts, operation
+from tailbudget.streams.sources.trace_facts import Resource, facts, operation
 
 _KINDS: Final = (Kind.INTERNAL, Kind.INTERNAL, Kind.SERVER, Kind.CLIENT, Kind.PRODUCER,
                  Kind.CONSUMER)  # fmt: skip
@@ -31,7 +31,7 @@ class Raw:
         end_ns: likewise.
         failed: its status says so.
         attributes: of the span, plain values only.
-        resource: attributes of the process, likewise.
+        resource: of the process.
     """
 
     trace: str
@@ -43,7 +43,7 @@ class Raw:
     end_ns: int | None
     failed: bool
     attributes: Mapping[str, Any]
-    resource: Mapping[str, Any]
+    resource: Resource
 
 
 def span_of(raw: Raw) -> Span | None:
@@ -55,14 +55,13 @@ def span_of(raw: Raw) -> Span | None:
     first_s = first_token_s(raw.attributes, length_s)
     if first_s is not None:
         told["ttft_ms"] = first_s * 1e3
-    service = raw.resource.get("service.name")
     return Span(
         trace=raw.trace[:_LONGEST_ID],
         id=raw.id[:_LONGEST_ID],
         parent=raw.parent[:_LONGEST_ID],
         name=operation(raw.name, raw.attributes),
         kind=raw.kind,
-        service=service[:120] if isinstance(service, str) and service else None,
+        service=raw.resource.service,
         start_ns=raw.start_ns,
         end_ns=raw.end_ns,
         facts=told,

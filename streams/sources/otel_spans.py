@@ -13,6 +13,7 @@ from typing import Any, Final
 from tailbudget.streams.sources.otel_span import Raw, as_ns, kind_of, span_of
 from tailbudget.streams.sources.span import Span
 from tailbudget.streams.sources.timetext import UNREADABLE, epoch_ns
+from tailbudget.streams.sources.trace_facts import Resource
 from tailbudget.streams.sources.traces import TraceDecoder
 from tailbudget.streams.sources.translated import NotOfFormatError, read_json
 
@@ -60,7 +61,7 @@ def _raw(span: Mapping[str, Any]) -> Raw:
         end_ns=_time_ns(span.get("end_time")),
         failed=code in _ERROR,
         attributes=_plain(span.get("attributes")),
-        resource=_plain(resource),
+        resource=Resource.of(_plain(resource)),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tailbudget.streams.sources.otel_span import Raw, as_ns, kind_of, span_of
 from tailbudget.streams.sources.span import Span
+from tailbudget.streams.sources.trace_facts import Resource
 from tailbudget.streams.sources.traces import TraceDecoder
 from tailbudget.streams.sources.translated import NotOfFormatError, read_json
 
@@ -46,14 +47,15 @@ def _requests(value: bytes) -> Iterator[Mapping[str, Any]]:
 def _spans(request: Mapping[str, Any]) -> Iterator[Span | None]:
     for group in _objects(_get(request, "resourceSpans")):
         told = group.get("resource")
-        resource = _attributes(told.get("attributes")) if isinstance(told, dict) else {}
+        known = _attributes(told.get("attributes")) if isinstance(told, dict) else {}
+        resource = Resource.of(known)
         scopes = _get(group, "scopeSpans") or _get(group, "instrumentationLibrarySpans")
         for scope in _objects(scopes):
             for span in _objects(scope.get("spans")):
                 yield span_of(_raw(span, resource))
 
 
-def _raw(span: Mapping[str, Any], resource: Mapping[str, Any]) -> Raw:
+def _raw(span: Mapping[str, Any], resource: Resource) -> Raw:
     status = span.get("status")
     code = status.get("code") if isinstance(status, dict) else None
     return Raw(

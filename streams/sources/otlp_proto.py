@@ -14,6 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status, TracesData
 
 from tailbudget.streams.sources.otel_span import Raw, as_ns, kind_of, span_of
 from tailbudget.streams.sources.span import Span
+from tailbudget.streams.sources.trace_facts import Resource
 from tailbudget.streams.sources.traces import TraceDecoder
 from tailbudget.streams.sources.translated import NotOfFormatError
 
@@ -37,13 +38,13 @@ class OtlpProtoDecoder(TraceDecoder):
 
 def _spans(traces: Any) -> Iterator[Span | None]:
     for group in traces.resource_spans:
-        resource = _attributes(group.resource.attributes)
+        resource = Resource.of(_attributes(group.resource.attributes))
         for scope in group.scope_spans:
             for span in scope.spans:
                 yield span_of(_raw(span, resource))
 
 
-def _raw(span: Any, resource: dict[str, Any]) -> Raw:
+def _raw(span: Any, resource: Resource) -> Raw:
     return Raw(
         trace=_id(span.trace_id),
         id=_id(span.span_id),

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tailbudget.streams.sources.span import SHARED, Kind, Span
 from tailbudget.streams.sources.timetext import LIMIT
-from tailbudget.streams.sources.trace_facts import facts, operation
+from tailbudget.streams.sources.trace_facts import Resource, facts, operation
 
 _NS_PER_US: Final = 1_000
 _LONGEST_ID: Final = 64
@@ -55,19 +55,19 @@ def span_of(tagged: Tagged) -> Span | None:
         return None
     length_ns = _ns(tagged.duration_us)
     name = tagged.name if isinstance(tagged.name, str) else ""
-    service = tagged.service
+    process = Resource.of(tagged.process, tagged.service)
     return Span(
         trace=trace,
         id=own + SHARED if tagged.shared else own,
         parent=own if tagged.shared else tagged.parent,
         name=operation(name, tagged.tags),
         kind=tagged.kind,
-        service=service[:120] if isinstance(service, str) and service else None,
+        service=process.service,
         start_ns=start_ns,
         end_ns=None if length_ns is None else start_ns + length_ns,
         beyond=tagged.parent if tagged.shared else "",
         awaited=tagged.awaited,
-        facts=facts(tagged.tags, tagged.process, failed=_is_error(tagged.tags.get("error"))),
+        facts=facts(tagged.tags, process, failed=_is_error(tagged.tags.get("error"))),
     )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 Attributes = Mapping[str, Any]
@@ -70,6 +72,7 @@ _ID: Final = re.compile(
 _LONGEST: Final = 120
 
 
+@lru_cache(maxsize=8192)
 def without_ids(name: str) -> str:
     """Return a name with ids in it replaced by "*": it is to name an operation, not a request."""
     shown = "".join(letter if letter.isprintable() else " " for letter in name[: 4 * _LONGEST])
@@ -84,7 +87,27 @@ def operation(name: str, attributes: Attributes) -> str:
     return without_ids(name) or "(unnamed)"
 
 
-def facts(attributes: Attributes, resource: Attributes, *, failed: bool) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What a process tells of itself, read once for all of its spans.
+
+    Attributes:
+        service: its name.
+        facts: what else is known of it, under the names of a record.
+    """
+
+    service: str | None
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, attributes: Attributes, service: Any = None) -> Resource:
+        """Return what the attributes of a process tell; its service, where they do not."""
+        name = attributes.get("service.name", service)
+        known = isinstance(name, str) and name
+        return cls(name[:_LONGEST] if known else None, _told(attributes, _RESOURCE_KEYS))
+
+
+def facts(attributes: Attributes, resource: Resource, *, failed: bool) -> dict[str, Any]:
     """Return what a span and its resource tell, of what is known; a fact is left out otherwise.
 
     Args:
@@ -92,22 +115,28 @@ def facts(attributes: Attributes, resource: Attributes, *, failed: bool) -> dict
         resource: of the process that it ran in.
         failed: the span's own status says so.
     """
+    found = {**resource.facts, **_told(attributes, _SPAN_KEYS)}
+    if attributes:
+        route = _route(attributes)
+        if route is not None:
+            found["route"] = route
+    if attributes or failed:
+        status = _status(attributes, failed=failed)
+        if status is not None:
+            found["status"] = status
+    return found
+
+
+def _told(attributes: Attributes, keys: Mapping[str, _Key]) -> dict[str, Any]:
+    """Return the facts of the attributes; of several that tell the same the first name counts."""
     found: dict[str, Any] = {}
-    for names, source, read in (
-        (_RESOURCE, resource, _text),
-        (_TEXTS, attributes, _text),
-        (_COUNTS, attributes, _count),
-    ):
-        for name, keys in names.items():
-            value = _first(source, keys, read)
-            if value is not None:
-                found[name] = value
-    route = _route(attributes)
-    if route is not None:
-        found["route"] = route
-    status = _status(attributes, failed=failed)
-    if status is not None:
-        found["status"] = status
+    ranks: dict[str, int] = {}
+    for key, value in attributes.items():
+        known = keys.get(key)
+        if known is not None and known.rank < ranks.get(known.name, _LAST):
+            read = known.read(value)
+            if read is not None:
+                found[known.name], ranks[known.name] = read, known.rank
     return found
 
 
@@ -173,3 +202,26 @@ def _grpc_code(value: Any) -> int | None:
         return _GRPC_NAMES.get(value.lower(), 2)
     code = _count(value)
     return None if code is None else int(code)
+
+
+_Read = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """Which fact an attribute tells, and how many names of the same come before it."""
+
+    name: str
+    rank: int
+    read: _Read
+
+
+def _keys(names: Mapping[str, tuple[str, ...]], read: _Read) -> dict[str, _Key]:
+    return {
+        key: _Key(name, rank, read) for name, keys in names.items() for rank, key in enumerate(keys)
+    }
+
+
+_LAST: Final = 1_000
+_RESOURCE_KEYS: Final = _keys(_RESOURCE, _text)
+_SPAN_KEYS: Final = _keys(_TEXTS, _text) | _keys(_COUNTS, _count)

@@ -17,6 +17,7 @@ from logs import Read
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.kafka import RequestTopic
 from tailbudget.schemas.records import Columns
+from tailbudget.schemas.services import ServiceSettings
 from tailbudget.schemas.settings import Settings
 from tailbudget.streams.audit_log import Wanted, open_log
 from tailbudget.streams.mapping_file import load_mapping, mapped, with_mapping
@@ -115,7 +116,8 @@ def test_a_table_by_a_mapping(tmp_path: Path) -> None:
 def test_a_topic_by_a_mapping(tmp_path: Path) -> None:
     """The settings name the file, and messages come out as a log's rows do."""
     entry = RequestTopic(topic="t", mapping=write(tmp_path))
-    settings = Settings(defaults={"covariates": ("tokens",), "cohort_dims": ("route", "region")})
+    own = ServiceSettings(covariates=("tokens",), cohort_dims=("route", "region"))
+    settings = Settings(defaults=own)
     one = decoder(entry.format, rules(settings, entry))
     messages = [SourceMessage(json.dumps(row).encode(), n, NOW_NS) for n, row in enumerate(ROWS)]
     halves = [one.decode(messages[:17]), one.decode([*messages[17:], SourceMessage(b"5", 99, 1)])]
