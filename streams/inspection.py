@@ -16,11 +16,10 @@ from typing import Any, Final
 import orjson
 import yaml
 
-from tailbudget.schemas.errors import ConfigError
 from tailbudget.streams.audit_log import names
 from tailbudget.streams.audit_log.blocks import LineBlock
 from tailbudget.streams.audit_log.files import parts_of
-from tailbudget.streams.audit_log.prometheus import MAX_BYTES, histograms
+from tailbudget.streams.audit_log.prometheus import bounds_of
 from tailbudget.streams.log_time import NATIVE
 from tailbudget.streams.sources import FORMATS, Rules, repair
 from tailbudget.streams.sources.mapping import flat, plain
@@ -69,7 +68,7 @@ def inspect(path: Path, log_format: str | None = None) -> Inspection:
         DecodeError: it is damaged, or no log.
     """
     found = Inspection()
-    scraped = _scrape(path)
+    scraped = bounds_of(path)
     if scraped:
         found.saw += scraped
         return found
@@ -92,33 +91,6 @@ def inspect(path: Path, log_format: str | None = None) -> Inspection:
     else:
         found.mapping = _Proposal(rows, found).made()
     return found
-
-
-def _scrape(path: Path) -> list[str]:
-    """Return what the histograms of a scrape of Prometheus say; nothing where it is none."""
-    if not path.is_file():
-        if str(path) != "-" and not path.exists():
-            raise ConfigError(f"there is no log {path}", remedy="check the path")
-        return []
-    with path.open("rb") as file:
-        text = file.read(MAX_BYTES)
-    if b"_bucket{" not in text or b'le="' not in text:
-        return []
-    said = ["a scrape of Prometheus: percentiles are bounds, and no request can be attributed"]
-    for one in histograms(text.decode(errors="replace")):
-        labels = ",".join(f"{key}={value}" for key, value in one.labels)
-        ends = [f"p{q * 100:g} {_between(one.buckets.bounds_ms(q))}" for q in (0.5, 0.95, 0.99)]
-        mean = one.buckets.mean_ms
-        mean_text = "mean unknown" if mean is None else f"mean {mean:.4g} ms"
-        unit = "" if one.unit else "; taken for milliseconds, for the name says no unit"
-        said.append(
-            f"{one.name}{{{labels}}}: n = {one.buckets.n:,}, {', '.join(ends)}, {mean_text}{unit}"
-        )
-    return said
-
-
-def _between(bounds: tuple[float, float] | None) -> str:
-    return "unknown" if bounds is None else f"in ({bounds[0]:g}, {bounds[1]:g}] ms"
 
 
 def _rows(block: Any) -> Iterator[Mapping[str, Any]]:

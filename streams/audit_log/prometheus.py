@@ -6,12 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tailbudget.models.buckets import Buckets
-from tailbudget.schemas.errors import DecodeError
+from tailbudget.schemas.errors import ConfigError, DecodeError
 
 MAX_BYTES: Final = 64_000_000
 _MS_PER: Final = {"seconds": 1e3, "milliseconds": 1.0, "ms": 1.0, "microseconds": 1e-3}
@@ -85,3 +86,35 @@ def _histogram(
     except ValueError:
         return None
     return Histogram(name, labels, buckets, unit)
+
+
+def bounds_of(path: Path) -> list[str]:
+    """Return what the histograms of a scrape say, a sentence each; nothing where it is none.
+
+    Raises:
+        ConfigError: there is no such file.
+        DecodeError: it begins like a scrape, and is none.
+    """
+    if not path.is_file():
+        if str(path) != "-" and not path.exists():
+            raise ConfigError(f"there is no log {path}", remedy="check the path")
+        return []
+    with path.open("rb") as file:
+        text = file.read(MAX_BYTES)
+    if b"_bucket{" not in text or b'le="' not in text:
+        return []
+    said = ["a scrape of Prometheus: percentiles are bounds, and no request can be attributed"]
+    for one in histograms(text.decode(errors="replace")):
+        labels = ",".join(f"{key}={value}" for key, value in one.labels)
+        ends = [f"p{q * 100:g} {_between(one.buckets.bounds_ms(q))}" for q in (0.5, 0.95, 0.99)]
+        mean = one.buckets.mean_ms
+        mean_text = "mean unknown" if mean is None else f"mean {mean:.4g} ms"
+        unit = "" if one.unit else "; taken for milliseconds, for the name says no unit"
+        said.append(
+            f"{one.name}{{{labels}}}: n = {one.buckets.n:,}, {', '.join(ends)}, {mean_text}{unit}"
+        )
+    return said
+
+
+def _between(bounds: tuple[float, float] | None) -> str:
+    return "unknown" if bounds is None else f"in ({bounds[0]:g}, {bounds[1]:g}] ms"

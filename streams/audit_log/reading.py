@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 import orjson
 
-from tailbudget.schemas.errors import ConfigError
+from tailbudget.schemas import refusals
+from tailbudget.schemas.errors import ConfigError, Refused
 from tailbudget.schemas.records import Decoded
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.token_timing import DEFINITIONS
@@ -23,6 +24,7 @@ from tailbudget.streams.audit_log.discovery import discover
 from tailbudget.streams.audit_log.latency import Units, require_latency
 from tailbudget.streams.audit_log.sample import ROWS, Sample, sample_of
 from tailbudget.streams.audit_log.wanted import Found, Progress, Wanted
+from tailbudget.streams.log_time import NATIVE
 from tailbudget.streams.sources import FORMATS, Decoder, Rules, SourceBatch, decoder, fields
 from tailbudget.streams.sources.frames import FrameDecoder
 from tailbudget.streams.sources.mapping import Mapped
@@ -32,6 +34,7 @@ Report = Callable[[Progress], None]
 MAPPED: Final = "mapped"
 """Format of rows that were mapped already."""
 
+_SHOWN: Final = 100
 _SAMPLE_BYTES: Final = 64_000_000
 """Bytes of text that the sample takes at most: a message of spans may be of megabytes."""
 
@@ -95,6 +98,7 @@ class LogReading:
         sample = sample_of(first, base)
         _require_named(sample, wanted.columns.keys(), wanted)
         _refuse_aggregates(sample, log.name, first)
+        self._refuse_strange(sample, first, base)
         require_latency(sample, log.name, [part.head for part in log.parts if part.head])
         _require_named(sample, _columns_of(wanted), wanted)
         self.found = _found(log, first, sample, base, wanted)
@@ -149,6 +153,22 @@ class LogReading:
             return now
         done = sum(part.size_bytes for part in parts[:index])
         return (done + now * parts[index].size_bytes) / total
+
+    def _refuse_strange(self, sample: Sample, first: Sequence[Block], base: Rules) -> None:
+        """Refuse a log of a known format of which no row is a request, and say why that is."""
+        name = first[0].format if first else NATIVE
+        if sample.records or name == NATIVE or name not in FORMATS:
+            return
+        decode = _Decoders(base, self._now_ns)
+        found = [decode(first[0].head(_SHOWN)), *decode.finish()]
+        why = [one.detail for part in found for one in part.rejected]
+        counts = {reason for part in found for _, _, reason in part.ledger}
+        raise Refused(
+            refusals.NO_ROWS,
+            f"{self._log.name} was read as {name}: none of the first {sample.rows:,} rows is a"
+            f" request; {(why or [', '.join(sorted(counts)) or 'they hold none'])[0]}",
+            "give another --log-format; docs/sources.md says what each format holds",
+        )
 
     def _check_units(self, first: Sequence[Block]) -> None:
         decode, units, rows = _Decoders(self.found.rules, self._now_ns), Units(), 0

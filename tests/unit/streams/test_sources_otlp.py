@@ -13,7 +13,7 @@ import pytest
 from logs import Read
 from otlp import MS, T0_NS, S, as_json, as_proto
 
-from tailbudget.schemas.errors import DecodeError
+from tailbudget.schemas.errors import DecodeError, Refused
 from tailbudget.schemas.records import Columns, Decoded, Outcome
 from tailbudget.streams.audit_log import open_log
 from tailbudget.streams.sources import Rules, ServiceRules, SourceMessage, decoder
@@ -361,6 +361,25 @@ def test_the_example_of_the_specification() -> None:
     assert log.only.total_ms.tolist() == [length_ns / MS]
     assert log.only.ts_ns.tolist() == [int(span["startTimeUnixNano"])]
     assert list(log.only.ids) == [span["traceId"].lower()]
+
+
+def test_a_bomb_is_refused(tmp_path: Path) -> None:
+    """A compressed line without end is not held, and the refusal says that it is too long."""
+    path = tmp_path / "traces.json.gz"
+    with gzip.open(path, "wb", 1) as file:
+        file.write(b'{"resourceSpans": [{"x": "')
+        for _ in range(40):
+            file.write(b"a" * 1_000_000)
+    with pytest.raises(Refused, match=r"read as otlp_json.*at most 16,000,000 are read"):
+        open_log(path, now_ns=ARRIVAL_NS)
+
+
+def test_a_file_without_a_request_is_refused(tmp_path: Path) -> None:
+    """Traces of which no root came hold no request, and the refusal says so."""
+    path = tmp_path / "traces.json"
+    path.write_bytes(as_json([S(7, 2, 1, "a", 0, 9)]))
+    with pytest.raises(Refused, match="rows is a request; incomplete"):
+        open_log(path, now_ns=ARRIVAL_NS)
 
 
 def test_a_file_is_put_together_to_its_end(tmp_path: Path) -> None:
