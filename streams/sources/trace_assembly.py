@@ -46,7 +46,7 @@ class Held:
     Attributes:
         spans: by their ids.
         offset: of the message that held the first of them.
-        arrival_ns: when that message arrived.
+        arrival_ns: when the last message with one of them arrived.
         deadline_ns: a younger time lets it go.
         touched: spans of the source up to its last one.
         repeated: spans that came again.
@@ -111,6 +111,7 @@ class TraceAssembly:
         self._traces[span.trace] = held
         self._spans += 1
         held.touched = self._spans
+        held.arrival_ns = max(held.arrival_ns, arrival_ns)
         if span.id in held.spans:
             held.repeated += not self._joined(held.spans, span)
         elif len(held.spans) >= self._bounds.of_trace:

@@ -309,6 +309,15 @@ def test_stages_do_not_take_names_that_are_ours() -> None:
     assert columns.limit_ms.tolist() != [1]
 
 
+def test_a_request_is_no_older_than_its_own_message() -> None:
+    """A second root that starts minutes after the trace was first heard of is not in the future."""
+    one = decoder("otlp_json", Rules(trace_wait_ns=10**12))
+    for number, start in enumerate((0, 300_000)):
+        value = as_json([S(7, 1 + number, 0, "r", start, start + 5)])
+        one.decode([SourceMessage(value, number, T0_NS + (start + 5) * MS)])
+    assert count(one.finish())["accepted"] == 2
+
+
 def test_repeated_and_unusable_spans_are_counted() -> None:
     """A span that came twice counts once; one without an id is none."""
     root = S(7, 1, 0, "r", 0, 100)
