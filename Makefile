@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RIVALS := .cache/rivals
+# Processes that run tests side by side, each with a broker and an engine of its own.
+JOBS ?= auto
 # Static tools and tests see the folders as tailbudget.* through the links in .types.
 export PYTHONPATH := $(CURDIR)/.types
 
@@ -16,7 +18,7 @@ run: $(VENV)/.run  ## Run everything on this machine: broker, ClickHouse, worker
 	$(BIN)/tailbudget up $(ARGS)
 
 test: $(VENV)/.test  ## Run the tests on the embedded broker and engine.
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: $(VENV)/.dev  ## Lint, format, types, and the direction of imports.
 	$(BIN)/ruff check .

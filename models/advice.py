@@ -12,6 +12,7 @@ from tailbudget.models.places import FORWARD
 from tailbudget.schemas.brief import Brief, RankedRow
 from tailbudget.schemas.context import Context
 from tailbudget.schemas.proposals import CauseName, Optimization
+from tailbudget.schemas.records import NO_SERVICE
 from tailbudget.schemas.summary import UNATTRIBUTED
 from tailbudget.schemas.verdicts import Audit, leading
 
@@ -47,7 +48,8 @@ def brief(audit: Audit, context: Context) -> Brief:
 def _problem(audit: Audit, context: Context) -> str:
     at = leading(audit.end_to_end).get("p99")
     measured = None if at is None else at.measured_ms
-    text = f"{audit.provenance.service} has "
+    service = audit.provenance.service
+    text = f"{'The service' if service == NO_SERVICE else service} has "
     text += "no measured p99" if measured is None else f"a p99 of {measured:,.4g} ms"
     if at is not None and at.slo_ms is not None:
         text += f" against a target of {at.slo_ms:,.4g} ms"
@@ -56,7 +58,7 @@ def _problem(audit: Audit, context: Context) -> str:
     cause = audit.causes[0] if audit.causes else None
     if cause is not None and cause.cause is not CauseName.UNKNOWN:
         through = cause.covariate or _cut(cause.cohort, 6)
-        text += f", because of {cause.cause}{f' ({through})' if through else ''}"
+        text += f", because of {cause.cause.replace('_', ' ')}{f' ({through})' if through else ''}"
     held = f"; constraints: {_cut(', '.join(context.constraints))}" if context.constraints else ""
     return f"{text}{held}."
 

@@ -97,7 +97,7 @@ def _inside(window: ColdWindow, evidence: Evidence) -> bool:
 def _without(evidence: Evidence, windows: tuple[ColdWindow, ...]) -> tuple[str, str]:
     """Return the verdict and its sentence when nothing could be left out."""
     if not evidence.deploys_known:
-        return NOT_COMPUTABLE, "not computable: nobody said which deploys there were"
+        return NOT_COMPUTABLE, "nobody said which deploys there were"
     if not windows:
         return NOT_COLD, "no deploy or scale-up in this span: there is nothing to leave out"
     return NOT_COLD, "no request came within a cold window: there is nothing to leave out"

@@ -64,12 +64,21 @@ def take(columns: Columns, keep: NDArray[np.bool_]) -> Columns:
 
 def pick(columns: Columns, rows: NDArray[np.intp]) -> Columns:
     """Return the rows at these indices, in their order."""
+    return _chosen(columns, rows, _Picked(columns.ids, rows))
+
+
+def run(columns: Columns, low: int, high: int) -> Columns:
+    """Return the rows [low, high), without a copy."""
+    return _chosen(columns, slice(low, high), _Picked(columns.ids, np.arange(low, high)))
+
+
+def _chosen(columns: Columns, rows: slice | NDArray[np.intp], ids: Sequence[str]) -> Columns:
     return Columns(
         service=columns.service,
         cohorts=columns.cohorts,
         cohort=columns.cohort[rows],
         id_hash=columns.id_hash[rows],
-        ids=_Picked(columns.ids, rows),
+        ids=ids,
         ts_ns=columns.ts_ns[rows],
         outcome=columns.outcome[rows],
         total_ms=columns.total_ms[rows],
@@ -108,6 +117,12 @@ def _optional(values: Sequence[NDArray[T] | None], parts: Sequence[Columns]) -> 
     )
 
 
+def gather(ids: Sequence[str], at: NDArray[np.intp]) -> list[str]:
+    """Look up ids at these indices, all at once where they are kept in something that can."""
+    look_up = getattr(ids, "gather", None)
+    return list(map(ids.__getitem__, at.tolist()) if look_up is None else look_up(at))
+
+
 def _weights(parts: Sequence[Columns]) -> NDArray[np.int64] | None:
     if all(part.weight is None for part in parts):
         return None
@@ -135,6 +150,7 @@ class _Chain(Sequence[str]):
     def __init__(self, parts: Sequence[Sequence[str]]) -> None:
         self._parts = parts
         self._ends = list(accumulate(len(part) for part in parts))
+        self._starts = [0, *self._ends]
 
     def __len__(self) -> int:
         return self._ends[-1]
@@ -148,8 +164,16 @@ class _Chain(Sequence[str]):
             return [self[i] for i in range(*index.indices(len(self)))]
         index = int(index)
         part = bisect_right(self._ends, index)
-        start = self._ends[part - 1] if part else 0
-        return self._parts[part][index - start]
+        return self._parts[part][index - self._starts[part]]
+
+    def gather(self, at: NDArray[np.intp]) -> list[str]:
+        """Look up ids at these indices."""
+        of = np.searchsorted(self._ends, at, "right")
+        found = np.empty(len(at), object)
+        for part in np.unique(of).tolist():
+            mine = np.flatnonzero(of == part)
+            found[mine] = gather(self._parts[part], at[mine] - self._starts[part])
+        return list(found.tolist())
 
 
 class _Picked(Sequence[str]):
@@ -170,3 +194,7 @@ class _Picked(Sequence[str]):
         if isinstance(index, slice):
             return [self._ids[int(row)] for row in self._rows[index]]
         return self._ids[int(self._rows[index])]
+
+    def gather(self, at: NDArray[np.intp]) -> list[str]:
+        """Look up ids at these indices."""
+        return gather(self._ids, self._rows[at])

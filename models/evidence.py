@@ -13,16 +13,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.fair_sample import fair_sample
 from tailbudget.models.groups import number_groups
 from tailbudget.models.merge import merge, regroup
+from tailbudget.models.pile import Pile
 from tailbudget.models.reduce import bare
-from tailbudget.models.sample import SAMPLE_SIZE
+from tailbudget.models.sample import KEEP, Keep
 from tailbudget.models.select import empty, take
 from tailbudget.schemas.cohorts import ALL, Cohort, instance_of
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.summary import Summary
 
-REPORT_SAMPLE: Final = 2_048
+REPORT_SAMPLE: Final = Keep(group=2_048, pane=0)
 """Sampled requests of a report: a p95 band of a hundred of them, at a few hundred kilobytes."""
 
 SLOTS_S: Final = ((0, 3_600), (60, 86_400), (1_440, 30 * 86_400), (86_400, 2**40))
@@ -31,6 +33,8 @@ month. Each slot divides the next, so that a timeline of short slots becomes one
 
 _SECOND_NS: Final = 1_000_000_000
 _WAITING_GROUPS: Final = 20_000
+_WAITING_CELLS: Final = 2_000_000
+"""What waits to be put together: with all that is beside it some 100 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class Evidence:
         cohorts: one group a cohort.
         timeline: one group a slot of `slot_ns`, all cohorts; without covariates and sample.
         slot_ns: length of a slot.
-        cold_windows: spans after deploys, merged where they touch.
+        cold_windows: spans after deploys that touch this span, merged where they touch.
         deploys_known: whether anybody said which deploys there were; without, "filtered" cannot
             be computed, and is not the same as unfiltered.
         warm: one group: requests in panes that no cold window touches; None when there are no
@@ -90,63 +94,70 @@ class Gathering:
         self._waiting: list[Summary] = []
         self._total: list[Summary] = []
         self._warm: list[Summary] = []
-        self._cohorts: list[Summary] = []
-        self._timeline: list[Summary] = []
-        self._instances: list[Summary] = []
-        self._warm_cohorts: list[Summary] = []
+        self._cohorts = Pile()
+        self._timeline = Pile()
+        self._instances = Pile()
+        self._warm_cohorts = Pile()
         self._cohort_of: dict[int, Cohort] = {}
         self._range: tuple[int, int] | None = None
 
     def add(self, summary: Summary) -> None:
         """Add a summary; its panes may come in any order, and several times."""
         self._waiting.append(summary)
-        if sum(len(part.pane_ns) for part in self._waiting) >= _WAITING_GROUPS:
+        groups = sum(len(part.pane_ns) for part in self._waiting)
+        cells = sum(len(part.cell) for part in self._waiting)
+        if groups >= _WAITING_GROUPS or cells >= _WAITING_CELLS:
             self._fold()
 
     def add_evidence(self, part: Evidence) -> None:
         """Add the evidence of another span, gathered with those cold windows that touch it."""
-        self._known = self._known or part.deploys_known
         self._total = [_add(self._total, part.total, REPORT_SAMPLE)]
         if not len(part.total.pane_ns):
             return
         self._widen(part.start_ns, part.end_ns, part.slot_ns)
-        self._cohorts = [_add(self._cohorts, part.cohorts)]
-        self._timeline = [_add(self._timeline, _slotted(part.timeline, self._slot_ns))]
+        self._cohorts.add(part.cohorts)
+        self._timeline.add(_slotted(part.timeline, self._slot_ns))
         if self._cold:
             warm = part.warm if part.warm is not None else part.total
             self._warm = [_add(self._warm, replace(warm, ledger={}), REPORT_SAMPLE)]
-            cohorts = part.cohorts if part.warm is None else part.warm_cohorts
-            if cohorts is not None and len(cohorts.pane_ns):
-                self._warm_cohorts = [_add(self._warm_cohorts, cohorts)]
+            cohorts = part.cohorts if part.warm_cohorts is None else part.warm_cohorts
+            self._warm_cohorts.add(cohorts)
         self._keep_names(part.cohort_of)
         if part.instances is not None:
-            self._instances = [_add(self._instances, _slotted(part.instances, self._slot_ns))]
+            self._instances.add(_slotted(part.instances, self._slot_ns))
 
     def evidence(self) -> Evidence:
         """Return everything that was added."""
         self._fold()
         start_ns, end_ns = self._range or (0, 0)
+        inside = tuple(w for w in self._cold if w.start_ns < end_ns and w.end_ns > start_ns)
         nothing = empty(self._service)
+        total = self._sampled(self._total) or nothing
+        warm = (self._sampled(self._warm) or nothing) if inside else None
+        warm_cohorts = self._warm_cohorts.whole() or nothing
         return Evidence(
             service=self._service,
             start_ns=start_ns,
             end_ns=end_ns,
-            total=self._total[0] if self._total else nothing,
-            cohorts=self._cohorts[0] if self._cohorts else nothing,
-            timeline=self._timeline[0] if self._timeline else nothing,
+            total=total,
+            cohorts=self._cohorts.whole() or nothing,
+            timeline=self._timeline.whole() or nothing,
             slot_ns=self._slot_ns,
-            cold_windows=self._cold,
+            cold_windows=inside,
             deploys_known=self._known,
-            warm=self._if_cold(self._warm),
-            instances=self._instances[0] if self._instances else None,
-            warm_cohorts=self._if_cold(self._warm_cohorts),
-            cohort_of=dict(self._cohort_of),
+            warm=warm,
+            instances=self._instances.whole(),
+            warm_cohorts=warm_cohorts if inside else None,
+            cohort_of=self._named([total] if warm is None else [total, warm]),
         )
 
-    def _if_cold(self, warm: list[Summary]) -> Summary | None:
-        if not self._cold:
-            return None
-        return warm[0] if warm else empty(self._service)
+    def _sampled(self, whole: Sequence[Summary]) -> Summary | None:
+        return fair_sample(whole[0], self._pane_ns, self._cohort_of) if whole else None
+
+    def _named(self, wholes: Sequence[Summary]) -> dict[int, Cohort]:
+        """Return the cohorts of the sampled requests of these."""
+        hashes = np.unique(np.concatenate([whole.sample.hash for whole in wholes]))
+        return {h: self._cohort_of[h] for h in hashes.tolist() if h in self._cohort_of}
 
     def _fold(self) -> None:
         if not self._waiting:
@@ -158,20 +169,19 @@ class Gathering:
             return
         first, last = int(panes.pane_ns.min()), int(panes.pane_ns.max())
         self._widen(first, last + self._pane_ns, self._pane_ns)
-        self._cohorts = [_add(self._cohorts, _by_cohort(panes))]
+        self._cohorts.add(_by_cohort(panes))
         light = bare(panes)
         everyone = replace(light, cohorts=(ALL,) * len(light.pane_ns))
-        self._timeline = [_add(self._timeline, _slotted(everyone, self._slot_ns))]
+        self._timeline.add(_slotted(everyone, self._slot_ns))
         if self._cold:
             at = np.flatnonzero(~touched(panes.pane_ns, self._pane_ns, self._cold))
             warm = take(panes, at, {})
             self._warm = [_add(self._warm, _one(warm), REPORT_SAMPLE)]
-            if len(at):
-                self._warm_cohorts = [_add(self._warm_cohorts, _by_cohort(warm))]
+            self._warm_cohorts.add(_by_cohort(warm))
         self._name_cohorts(panes)
         named = _by_instance(light, self._slot_ns)
         if named is not None:
-            self._instances = [_add(self._instances, named)]
+            self._instances.add(named)
 
     def _name_cohorts(self, panes: Summary) -> None:
         groups = panes.sample.group.tolist()
@@ -191,8 +201,8 @@ class Gathering:
         before = self._slot_ns
         self._slot_ns = max(before, slot_ns, timeline_slot_ns(high - low, self._pane_ns))
         if self._slot_ns != before:
-            self._timeline = [_slotted(part, self._slot_ns) for part in self._timeline]
-            self._instances = [_slotted(part, self._slot_ns) for part in self._instances]
+            self._timeline.each(lambda part: _slotted(part, self._slot_ns))
+            self._instances.each(lambda part: _slotted(part, self._slot_ns))
 
 
 def timeline_slot_ns(span_ns: int, pane_ns: int) -> int:
@@ -225,8 +235,8 @@ def touched(
     return result
 
 
-def _add(have: Sequence[Summary], part: Summary, sample_size: int = SAMPLE_SIZE) -> Summary:
-    return merge([*have, part], sample_size=sample_size)
+def _add(have: Sequence[Summary], part: Summary, keep: Keep = KEEP) -> Summary:
+    return merge([*have, part], keep=keep)
 
 
 def _one(panes: Summary) -> Summary:
@@ -263,9 +273,9 @@ def _regrouped(
     summary: Summary,
     pane_ns: NDArray[np.int64],
     cohorts: Sequence[Cohort],
-    sample_size: int = SAMPLE_SIZE,
+    keep: Keep = KEEP,
 ) -> Summary:
     number: dict[Cohort, int] = {}
     of = [number.setdefault(cohort, len(number)) for cohort in cohorts]
     groups = number_groups(pane_ns, np.array(of, np.int64), tuple(number))
-    return regroup(summary, groups, sample_size=sample_size)
+    return regroup(summary, groups, keep=keep)

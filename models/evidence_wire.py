@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -15,13 +16,16 @@ from tailbudget.schemas.wire import decode, encode
 
 VERSION: Final = 1
 
-_HEAD = struct.Struct("<2sBI")
+_HEAD = struct.Struct("<2sBII")
 _MAGIC: Final = b"TE"
 _PARTS: Final = ("total", "cohorts", "timeline", "warm", "warm_cohorts", "instances")
 
 
 def dump(evidence: Evidence) -> bytes:
-    """Return the bytes of an evidence: a JSON header, then the summaries that it names."""
+    """Return the bytes of an evidence: a JSON header, then the summaries that it names.
+
+    Each has a checksum of its own.
+    """
     parts = {name: getattr(evidence, name) for name in _PARTS}
     bodies = {name: encode(part) for name, part in parts.items() if part is not None}
     named = {
@@ -40,7 +44,8 @@ def dump(evidence: Evidence) -> bytes:
             "sizes": {name: len(body) for name, body in bodies.items()},
         }
     )
-    return b"".join((_HEAD.pack(_MAGIC, VERSION, len(header)), header, *bodies.values()))
+    head = _HEAD.pack(_MAGIC, VERSION, zlib.crc32(header), len(header))
+    return b"".join((head, header, *bodies.values()))
 
 
 def load(stored: bytes) -> Evidence:
@@ -52,10 +57,12 @@ def load(stored: bytes) -> Evidence:
     """
     if len(stored) < _HEAD.size or stored[:2] != _MAGIC:
         raise WireError("no evidence: it does not begin with TE")
-    _, version, size = _HEAD.unpack_from(stored)
+    _, version, checksum, size = _HEAD.unpack_from(stored)
     if version != VERSION:
         raise ReleaseError(f"an evidence of version {version}, this program reads {VERSION}")
     end = _HEAD.size + size
+    if zlib.crc32(stored[_HEAD.size : end]) != checksum:
+        raise WireError("the evidence is damaged: its header has another checksum")
     try:
         header: dict[str, Any] = orjson.loads(stored[_HEAD.size : end])
         sizes = header.pop("sizes")

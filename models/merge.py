@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from tailbudget.models.align import align
 from tailbudget.models.cells import Cells, Slots, add_cells, count_keys, slots_of
-from tailbudget.models.groups import Groups, number_groups
+from tailbudget.models.groups import Groups, compact, number_groups
 from tailbudget.models.moments_merge import regroup_moments
 from tailbudget.models.order import order, run_starts
 from tailbudget.models.profile import regroup_profile
-from tailbudget.models.sample import SAMPLE_SIZE, Rows, choose
+from tailbudget.models.sample import KEEP, Keep, Rows, choose
 from tailbudget.models.sketch import BUCKETS
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.summary import Moments, Profile, Sample, Summary
@@ -32,7 +32,7 @@ _PLAIN = (
 Ledger = Mapping[tuple[int, str], int]
 
 
-def merge(parts: Sequence[Summary], *, sample_size: int = SAMPLE_SIZE) -> Summary:
+def merge(parts: Sequence[Summary], *, keep: Keep = KEEP) -> Summary:
     """Return the summary of all records that the parts summarise.
 
     Stages and covariates are the union. Of the thresholds only those that every part with groups
@@ -40,7 +40,7 @@ def merge(parts: Sequence[Summary], *, sample_size: int = SAMPLE_SIZE) -> Summar
 
     Args:
         parts: summaries of one service.
-        sample_size: most records to keep of a group, beside its slowest.
+        keep: how many whole records to keep.
 
     Raises:
         ValueError: there is no part, or they are of several services.
@@ -55,17 +55,17 @@ def merge(parts: Sequence[Summary], *, sample_size: int = SAMPLE_SIZE) -> Summar
     loose = _concatenate(aligned)
     of = [number.setdefault(cohort, len(number)) for cohort in loose.cohorts]
     groups = number_groups(loose.pane_ns, np.array(of, np.int64), tuple(number))
-    return regroup(loose, groups, sample_size=sample_size)
+    return regroup(loose, groups, keep=keep)
 
 
-def regroup(loose: Summary, groups: Groups, *, sample_size: int = SAMPLE_SIZE) -> Summary:
+def regroup(loose: Summary, groups: Groups, *, keep: Keep = KEEP) -> Summary:
     """Move each group to its number in `groups` and add up those that fall together.
 
     Args:
         loose: like a summary, but groups (and what belongs to them) may stand in any order and
             occur several times.
         groups: the groups to be, and which of them each group of `loose` becomes.
-        sample_size: most records to keep of a group, beside its slowest.
+        keep: how many whole records to keep.
     """
     if not len(groups):
         return loose
@@ -92,7 +92,7 @@ def regroup(loose: Summary, groups: Groups, *, sample_size: int = SAMPLE_SIZE) -
         count=counted.count,
         profile=regroup_profile(loose.profile, of[loose.profile.group], len(groups)),
         moments=regroup_moments(loose.moments, of, len(groups)),
-        sample=_regroup_sample(loose.sample, groups, sample_size),
+        sample=_regroup_sample(loose.sample, groups, keep),
     )
 
 
@@ -106,14 +106,22 @@ def _count(loose: Summary, of: NDArray[np.int64], slots: Slots, n: NDArray[np.in
     return count_keys(keys, loose.count, n.size)
 
 
-def _regroup_sample(sample: Sample, groups: Groups, size: int) -> Sample:
+def _regroup_sample(sample: Sample, groups: Groups, keep: Keep) -> Sample:
     tau = np.full(len(groups), np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(tau, groups.of, sample.tau)
     of = groups.of[sample.group]
     ranked = order(of, len(groups))
     of, hashes, ts_ns = of[ranked], sample.hash[ranked], sample.ts_ns[ranked]
     values = sample.values[ranked]
-    choice = choose(Rows(len(groups), of, hashes, values[:, 0], (ts_ns, *values.T)), tau, size)
+    rows = Rows(
+        groups=len(groups),
+        pane=compact(groups.pane_ns)[1],
+        group=of,
+        hash=hashes,
+        total_ms=values[:, 0],
+        ties=(ts_ns, *values.T),
+    )
+    choice = choose(rows, tau, keep)
     return Sample(
         tau=choice.tau,
         group=of[choice.at].astype(np.int32),

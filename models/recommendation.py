@@ -100,8 +100,10 @@ def _choose(facts: _Facts, supported: Sequence[SupportedSlo]) -> _Choice:
     found = facts.found
     if facts.missed is None and found.slo is not None and found.slo.items():
         return _not_missed(facts)
-    if not any(row.stage != UNATTRIBUTED for row in found.stages) or found.tail_driver is None:
-        return _Choice("measure_first", "No stage was measured that the slow requests lead to.")
+    if not any(row.stage != UNATTRIBUTED for row in found.stages):
+        return _Choice("measure_first", "No stage of a request was timed.")
+    if found.tail_driver is None:
+        return _Choice("measure_first", "No stage takes longer in slow requests than in fast ones.")
     if not facts.causes:
         return _Choice("measure_first", "No cause was found that explains the tail.")
     if facts.missed is None:
@@ -191,7 +193,7 @@ def _tail(facts: _Facts) -> str:
     strongest, driver = facts.causes[0], facts.found.tail_driver
     through = f" in {strongest.stage}" if strongest.stage else ""
     slower = f"; {driver.stage} is {_ms(driver.delta_ms)} slower in slow requests" if driver else ""
-    return f"The tail has a cause: {strongest.cause}{through}{slower}."
+    return f"The tail has a cause: {strongest.cause.replace('_', ' ')}{through}{slower}."
 
 
 def _estimate(facts: _Facts) -> str:

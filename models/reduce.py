@@ -23,7 +23,7 @@ def bare(summary: Summary) -> Summary:
         ),
         moments=empty_moments(groups, 0, stages),
         sample=Sample(
-            tau=summary.sample.tau,
+            tau=np.zeros(groups, np.uint64),  # nothing is in it, whatever the hash
             group=np.zeros(0, np.int32),
             hash=np.zeros(0, np.uint64),
             ids=(),

@@ -17,8 +17,11 @@ BATCH: Final = "batch_workload"
 """The reason of a refusal for batch or offline work."""
 
 _BATCH_WORDS: Final = ("batch", "offline", "nightly", "training", "evaluation", "backfill")
+WORKLOADS: Final = ("online", *_BATCH_WORDS)
+"""What a workload may be declared to be."""
+
 _HANDOFF: Final = (
-    "use a throughput or profiling tool: measure items a second and cost for a whole run, and "
+    "Use a throughput or profiling tool: measure items a second and cost for a whole run, and "
     "profile the job (py-spy, torch.profiler, Nsight Systems)"
 )
 _AGREEING: Final = 2
@@ -31,8 +34,8 @@ class Refusal:
 
     Attributes:
         reason: a permanent name, such as "batch_workload".
-        detail: the signs with their figures, in a sentence.
-        handoff: what to use instead.
+        detail: the signs with their figures, a sentence without its full stop.
+        handoff: what to use instead, likewise.
     """
 
     reason: str
@@ -52,7 +55,7 @@ def refusal(evidence: Evidence, *, declared: str | None) -> Refusal | None:
         said = declared.strip().lower()
         if said not in _BATCH_WORDS:
             return None
-        return Refusal(BATCH, f"the workload is declared to be {said}", _HANDOFF)
+        return Refusal(BATCH, f"The workload is declared to be {said}", _HANDOFF)
     seen = signs(evidence)
     if len(seen) < _AGREEING or not any(sign.decisive for sign in seen):
         return None
@@ -70,9 +73,9 @@ def may_recommend(found: Findings, causes: Sequence[Cause]) -> str:
     A fix takes a measured attribution to stages and a cause that is named.
     """
     if not is_attributed(found):
-        return "no fix without measured per-stage attribution: log the stages of a request"
+        return "no stage is timed, so no fix can be named: log the stages of a request"
     if found.tail_driver is None:
-        return "no fix without a tail: slow requests take no longer than fast ones"
+        return "slow requests take no longer than fast ones: there is no tail to fix"
     named = [one for one in causes if one.cause is not CauseName.UNKNOWN and one.score >= NAMED]
     if named:
         return ""
@@ -82,4 +85,4 @@ def may_recommend(found: Findings, causes: Sequence[Cause]) -> str:
 
 def _detail(seen: Sequence[Sign]) -> str:
     texts = "; ".join(sign.sentence for sign in seen)
-    return f"this looks like batch or offline work: {texts}"
+    return f"This looks like batch or offline work: {texts}"

@@ -17,6 +17,7 @@ from tailbudget.models.optimizations import optimizations
 from tailbudget.models.plots import plots
 from tailbudget.models.recommendation import recommendation
 from tailbudget.models.refusal import is_attributed, may_recommend, refusal
+from tailbudget.models.select import empty
 from tailbudget.models.shape_table import shape_table
 from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.stage_table import stage_table
@@ -41,6 +42,7 @@ class Options:
         baseline: what to compare with; None compares nothing.
         source: what was read, such as a file's name.
         assumptions: what was found rather than told, in sentences.
+        times_known: whether requests have times; without, nothing is said of when they came.
     """
 
     catalogue: Catalogue
@@ -51,6 +53,7 @@ class Options:
     baseline: Evidence | None = None
     source: str = ""
     assumptions: tuple[str, ...] = field(default=())
+    times_known: bool = True
 
 
 def report(evidence: Evidence, options: Options) -> Audit:
@@ -61,6 +64,8 @@ def report(evidence: Evidence, options: Options) -> Audit:
     Raises:
         ValueError: the threshold names no percentile.
     """
+    if not options.times_known:
+        evidence = _timeless(evidence)
     ledger = Counter[str]()
     for (_, reason), count in evidence.total.ledger.items():
         ledger[reason] += count
@@ -119,8 +124,7 @@ def _concluded(audit: Audit, evidence: Evidence, found: Findings, options: Optio
     """Add fixes and the recommendation, or why there is none."""
     no = refusal(evidence, declared=options.workload)
     if no is not None:
-        said = f"{no.reason}: {no.detail}; {no.handoff}"
-        return replace(audit, causes=(), refused=said)
+        return replace(audit, causes=(), refused=f"{no.detail}. {no.handoff}.")
     why_not = may_recommend(found, audit.causes)
     fixes = () if why_not else optimizations(evidence, found, audit.causes, options.catalogue)
     return replace(
@@ -135,12 +139,28 @@ def _provenance(evidence: Evidence, options: Options, ledger: Mapping[str, int])
     told = provenance_of(
         evidence.total, options.slo, start_ns=evidence.start_ns, end_ns=evidence.end_ns
     )
+    known = options.times_known and bool(len(evidence.total.pane_ns))
     return replace(
         told,
+        start=told.start if known else None,
+        end=told.end if known else None,
         slow_request_threshold=options.slow_request_threshold,
         weighted=told.n != ledger.get(ACCEPTED, 0),
         source=options.source,
         assumptions=options.assumptions,
+    )
+
+
+def _timeless(evidence: Evidence) -> Evidence:
+    """Leave out all that goes by time: its requests all bear the time of reading."""
+    return replace(
+        evidence,
+        timeline=empty(evidence.service),
+        instances=None,
+        cold_windows=(),
+        deploys_known=False,
+        warm=None,
+        warm_cohorts=None,
     )
 
 

@@ -38,6 +38,31 @@ class _Part:
     loose: int = 0
 
 
+class SparseSums:
+    """What each pane adds to a table that nobody keeps."""
+
+    def __init__(self) -> None:
+        self._parts: defaultdict[int, _Part] = defaultdict(_Part)
+
+    def add(self, pane_ns: int, key: NDArray[np.integer], value: NDArray[np.int64]) -> None:
+        """Add one entry a key to a pane; the keys are distinct."""
+        part = self._parts[pane_ns]
+        part.chunks.append(_narrow(key, value))
+        part.loose += len(key)
+        if part.loose > part.solid:
+            _compact(part)
+
+    def remove(self, pane_ns: int) -> list[Sparse]:
+        """Forget a pane; return what it had added, keys distinct within each."""
+        return self._parts.pop(pane_ns, _Part()).chunks
+
+    def of(self, panes: Iterable[int]) -> Iterator[Sparse]:
+        """Yield what some panes add, keys distinct within each."""
+        for pane in panes:
+            if pane in self._parts:
+                yield from self._parts[pane].chunks
+
+
 class RunningSums:
     """A table of sums that grows by rows, and the sparse part of each pane in it.
 
@@ -47,7 +72,7 @@ class RunningSums:
     def __init__(self, width: int) -> None:
         self._width = width
         self._table = np.zeros((0, width), np.int64)
-        self._parts: defaultdict[int, _Part] = defaultdict(_Part)
+        self._sparse = SparseSums()
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -64,22 +89,18 @@ class RunningSums:
     def add(self, pane_ns: int, key: NDArray[np.integer], value: NDArray[np.int64]) -> None:
         """Add one entry a key to a pane; the keys are distinct and their rows exist."""
         self._table.reshape(-1)[key] += value
-        part = self._parts[pane_ns]
-        part.chunks.append(_narrow(key, value))
-        part.loose += len(key)
-        if part.loose > part.solid:
-            _compact(part, self._table.size)
+        self._sparse.add(pane_ns, key, value)
 
     def remove(self, pane_ns: int) -> None:
         """Take a pane back; one that added nothing is nothing to take."""
         flat = self._table.reshape(-1)
-        for chunk in self._parts.pop(pane_ns, _Part()).chunks:
+        for chunk in self._sparse.remove(pane_ns):
             flat[chunk.key] -= chunk.value
 
     @contextmanager
     def without(self, panes: Iterable[int]) -> Iterator[None]:
         """Leave these panes out of `table` for a while; nothing may be added meanwhile."""
-        chunks = [c for pane in panes if pane in self._parts for c in self._parts[pane].chunks]
+        chunks = list(self._sparse.of(panes))
         flat = self._table.reshape(-1)
         for chunk in chunks:
             flat[chunk.key] -= chunk.value
@@ -91,16 +112,13 @@ class RunningSums:
 
 
 @contextmanager
-def left_out(panes: dict[int, T], sums: RunningSums, end_ns: int) -> Iterator[None]:
-    """Take the panes that start at `end_ns` or later out of `panes` and `sums` for a while."""
-    newer = {at: pane for at, pane in panes.items() if at >= end_ns}
-    for at in newer:
-        del panes[at]
+def left_out(panes: dict[int, T], out: Iterable[int]) -> Iterator[dict[int, T]]:
+    """Take panes out of `panes` for a while; yields them."""
+    taken = {at: panes.pop(at) for at in list(out)}
     try:
-        with sums.without(newer):
-            yield
+        yield taken
     finally:
-        panes.update(newer)
+        panes.update(taken)
 
 
 def _narrow(key: NDArray[np.integer], value: NDArray[np.int64]) -> Sparse:
@@ -111,12 +129,12 @@ def _narrow(key: NDArray[np.integer], value: NDArray[np.int64]) -> Sparse:
     return Sparse(key.astype(np.int32), value.astype(width))
 
 
-def _compact(part: _Part, upper: int) -> None:
+def _compact(part: _Part) -> None:
     """Add up repeated keys, so that a part stays as long as its distinct keys, or twice that."""
     if len(part.chunks) > 1:
         keys = np.concatenate([chunk.key for chunk in part.chunks]).astype(np.int64)
         values = np.concatenate([chunk.value for chunk in part.chunks]).astype(np.int64)
-        at = order(keys, upper)
+        at = order(keys, int(keys.max(initial=0)) + 1)
         keys = keys[at]
         starts = run_starts(keys)
         part.chunks = [_narrow(keys[starts], np.add.reduceat(values[at], starts))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +13,8 @@ from tailbudget.models.merge import Ledger, regroup
 from tailbudget.models.moments import empty_moments
 from tailbudget.models.moments_merge import take_moments
 from tailbudget.models.profile import empty_profile
-from tailbudget.models.sample import SAMPLE_SIZE
-from tailbudget.schemas.cohorts import ALL, OTHER, Cohort
+from tailbudget.models.sample import KEEP, Keep
+from tailbudget.schemas.cohorts import ALL, Cohort
 from tailbudget.schemas.summary import FIXED_STAGES, Profile, Sample, Summary
 from tailbudget.schemas.wire import encode
 
@@ -56,27 +56,17 @@ def empty(
     )
 
 
-def collapse(summary: Summary, *, sample_size: int = SAMPLE_SIZE) -> Summary:
+def collapse(summary: Summary, *, keep: Keep = KEEP) -> Summary:
     """Put all cohorts of each pane together, as the cohort ()."""
-    return _relabel(summary, [ALL] * len(summary.cohorts), sample_size)
+    return renamed(summary, [ALL] * len(summary.cohorts), keep=keep)
 
 
-def fold_cohorts(
-    summary: Summary, keep: Collection[Cohort], *, sample_size: int = SAMPLE_SIZE
-) -> Summary:
-    """Put the cohorts that are not to be kept together, as the cohort OTHER."""
-    if all(cohort in keep for cohort in summary.cohorts):
-        return summary
-    cohorts = [cohort if cohort in keep else OTHER for cohort in summary.cohorts]
-    return _relabel(summary, cohorts, sample_size)
-
-
-def select_panes(summary: Summary, panes: Collection[int]) -> Summary:
-    """Return what the summary holds of these panes (their starts), the ledger included."""
-    wanted = set(panes)
-    at = np.flatnonzero(np.isin(summary.pane_ns, np.array(sorted(wanted), np.int64)))
-    ledger = {key: count for key, count in summary.ledger.items() if key[0] in wanted}
-    return take(summary, at, ledger)
+def renamed(summary: Summary, cohorts: Sequence[Cohort], *, keep: Keep = KEEP) -> Summary:
+    """Give each group another cohort; what becomes the same is put together."""
+    number: dict[Cohort, int] = {}
+    of = [number.setdefault(cohort, len(number)) for cohort in cohorts]
+    groups = number_groups(summary.pane_ns, np.array(of, np.int64), tuple(number))
+    return regroup(summary, groups, keep=keep)
 
 
 def split_panes(summary: Summary) -> dict[int, Summary]:
@@ -165,10 +155,3 @@ def _take_sample(sample: Sample, at: NDArray[np.intp], number: NDArray[np.int64]
         slowest=sample.slowest[kept],
         values=sample.values[kept],
     )
-
-
-def _relabel(summary: Summary, cohorts: Sequence[Cohort], sample_size: int) -> Summary:
-    number: dict[Cohort, int] = {}
-    of = [number.setdefault(cohort, len(number)) for cohort in cohorts]
-    groups = number_groups(summary.pane_ns, np.array(of, np.int64), tuple(number))
-    return regroup(summary, groups, sample_size=sample_size)

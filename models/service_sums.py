@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.counts import Counts, counts_of, sum_counts
 from tailbudget.models.moments import empty_moments
 from tailbudget.models.running import RunningSums, left_out
 from tailbudget.models.sketch import BUCKETS
@@ -31,7 +33,7 @@ class _Pane:
 
     stages: set[str] = field(default_factory=set)
     covariates: set[str] = field(default_factory=set)
-    over: dict[float, int] | None = None
+    counts: Counts | None = None
     min_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     max_ms: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     covariate: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, _COARSE)))
@@ -64,7 +66,20 @@ class ServiceSums:
 
     def until(self, end_ns: int) -> AbstractContextManager[None]:
         """Leave out the panes that start at `end_ns` or later for a while."""
-        return left_out(self._panes, self._running, end_ns)
+        return self._without([at for at in self._panes if at >= end_ns])
+
+    def since(self, start_ns: int) -> AbstractContextManager[None]:
+        """Leave out the panes that start before `start_ns` for a while."""
+        return self._without([at for at in self._panes if at < start_ns])
+
+    @contextmanager
+    def _without(self, out: list[int]) -> Iterator[None]:
+        with left_out(self._panes, out) as taken, self._running.without(taken):
+            yield
+
+    def counts(self) -> Counts:
+        """Return how many requests there are and how many are bad, at little cost."""
+        return sum_counts(pane.counts for pane in self._panes.values())
 
     def add(self, pane_ns: int, summary: Summary, groups: slice) -> None:
         """Add consecutive groups of a summary to a pane."""
@@ -76,7 +91,8 @@ class ServiceSums:
         key = np.flatnonzero(change)
         self._running.add(pane_ns, key, change[key])
         pane.stages.update(summary.stages)
-        _add_over(pane, summary, groups)
+        fresh = counts_of(summary, groups)
+        pane.counts = fresh if pane.counts is None else sum_counts([pane.counts, fresh])
         _add_extremes(pane, summary, groups, rows - 1, len(self._row))
         pane.covariates.update(summary.covariates)
         columns = _numbers(self._covariate, summary.covariates)
@@ -88,7 +104,7 @@ class ServiceSums:
         own = set[str]().union(*(pane.stages for pane in panes)) - set(FIXED_STAGES)
         stages = (*FIXED_STAGES, *sorted(own))
         covariates = tuple(sorted(set[str]().union(*(pane.covariates for pane in panes))))
-        over = _common_over(panes)
+        over = self.counts().over
         table = self._table(stages)
         used = table[1:, :BUCKETS].nonzero()
         ledger = Counter[str]()
@@ -181,20 +197,6 @@ def _numbers(known: dict[str, int], names: tuple[str, ...]) -> NDArray[np.int64]
 
 def _profile_rows(summary: Summary, groups: slice) -> slice:
     return slice(*np.searchsorted(summary.profile.group, [groups.start, groups.stop]))
-
-
-def _add_over(pane: _Pane, summary: Summary, groups: slice) -> None:
-    """Keep the thresholds that every part of a pane counted."""
-    over = dict(zip(summary.thresholds_ms, summary.over[groups].sum(axis=0).tolist(), strict=True))
-    before = dict.fromkeys(over, 0) if pane.over is None else pane.over
-    pane.over = {at: before[at] + count for at, count in over.items() if at in before}
-
-
-def _common_over(panes: list[_Pane]) -> dict[float, int]:
-    """Return the counts of the thresholds that every pane has, ascending."""
-    counted = [pane.over for pane in panes if pane.over is not None]
-    common = set(counted[0]).intersection(*counted) if counted else set[float]()
-    return {at: sum(over[at] for over in counted) for at in sorted(common)}
 
 
 def _add_extremes(

@@ -12,12 +12,13 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.columns import gather
 from tailbudget.models.groups import Groups, compact, number_groups
 from tailbudget.models.moments import empty_moments, moments_of_rows
 from tailbudget.models.order import order, run_starts
 from tailbudget.models.profile import profile_of_rows
 from tailbudget.models.rows import Successes, nanoseconds, successes
-from tailbudget.models.sample import NO_LIMIT, SAMPLE_SIZE, Rows, choose
+from tailbudget.models.sample import KEEP, NO_LIMIT, Keep, Rows, choose
 from tailbudget.models.stages import Values, add_up
 from tailbudget.schemas.ledger import ACCEPTED, CLAMPED, FAILED, OVERLAP
 from tailbudget.schemas.records import Columns, Outcome
@@ -32,7 +33,7 @@ def summarise(
     *,
     pane_ns: int,
     thresholds_ms: Sequence[float],
-    sample_size: int = SAMPLE_SIZE,
+    keep: Keep = KEEP,
 ) -> Summary:
     """Return the summary of a batch of one service.
 
@@ -43,7 +44,7 @@ def summarise(
         columns: the records; durations are finite or NaN and not negative.
         pane_ns: length of a pane.
         thresholds_ms: latencies above which requests are counted exactly.
-        sample_size: most records to keep of a group, beside its slowest.
+        keep: how many whole records to keep.
     """
     thresholds = tuple(sorted(set(map(float, thresholds_ms))))
     stages = (*FIXED_STAGES, *columns.stages)
@@ -73,7 +74,7 @@ def summarise(
         count=sums.cells.count,
         profile=profile_of_rows(rows),
         moments=_moments(rows, len(groups)),
-        sample=_sample(columns, rows, len(groups), sample_size),
+        sample=_sample(columns, rows, groups, keep),
         ledger=_ledger(groups, bad, rows, sums.clamped),
     )
 
@@ -146,30 +147,28 @@ def _moments(rows: Successes, groups: int) -> Moments:
     return result
 
 
-def _sample(columns: Columns, rows: Successes, groups: int, size: int) -> Sample:
+def _sample(columns: Columns, rows: Successes, groups: Groups, keep: Keep) -> Sample:
     hashes, ts_ns = columns.id_hash[rows.at], columns.ts_ns[rows.at]
-    ties = (ts_ns, *rows.ms, *rows.covariate)
-    choice = choose(
-        Rows(groups, rows.group, hashes, rows.ms[0], ties), np.full(groups, NO_LIMIT), size
+    candidates = Rows(
+        groups=len(groups),
+        pane=compact(groups.pane_ns)[1],
+        group=rows.group,
+        hash=hashes,
+        total_ms=rows.ms[0],
+        ties=(ts_ns, *rows.ms, *rows.covariate),
     )
+    choice = choose(candidates, np.full(len(groups), NO_LIMIT), keep)
     stages = np.insert(rows.ms[:, choice.at], 1, np.nan, axis=0)
     values = np.concatenate([stages, rows.covariate[:, choice.at]])
     return Sample(
         tau=choice.tau,
         group=rows.group[choice.at].astype(np.int32),
         hash=hashes[choice.at],
-        ids=_ids(columns.ids, rows.at[choice.at].tolist()),
+        ids=tuple(text[:_ID_LETTERS] for text in gather(columns.ids, rows.at[choice.at])),
         ts_ns=ts_ns[choice.at],
         slowest=choice.slowest,
         values=np.ascontiguousarray(values.T),
     )
-
-
-def _ids(ids: Sequence[str], at: list[int]) -> tuple[str, ...]:
-    """Look up request ids, all at once where they are kept in a column that can."""
-    gather = getattr(ids, "gather", None)
-    found = map(ids.__getitem__, at) if gather is None else gather(at)
-    return tuple(text[:_ID_LETTERS] for text in found)
 
 
 def _ledger(

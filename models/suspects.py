@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.binomial import upper_tail
 from tailbudget.models.evidence import Evidence, touched
+from tailbudget.models.instants import rfc3339
 from tailbudget.models.openings import Opening, openings
 from tailbudget.models.sample import NO_LIMIT
 from tailbudget.models.slots import Slots, slots_of
@@ -31,7 +31,6 @@ from tailbudget.schemas.summary import TOTAL, Sample, Summary
 MOST: Final = 20
 """Suspects of one report; of more the slowest are told."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BEYOND_P99: Final = 0.01
 _COSTS: Final = 2.0  # times the usual latency: less is not worth a word
 _FOR_P99: Final = 100  # successes from which the p99 is not the maximum
@@ -56,6 +55,20 @@ class _Usual:
 
 
 @dataclass(frozen=True, slots=True)
+class _Rest:
+    """The service's slots, and the starts of those that tell nothing about what is usual."""
+
+    whole: Slots
+    left_out: frozenset[int]
+
+    def of(self, slots: Slots, first: int, opening: Opening) -> NDArray[np.intp]:
+        """Return which slots from an index on tell what is usual beside an opening."""
+        out = [*self.left_out, int(opening.slots.start_ns[opening.at])]
+        at = np.arange(first, len(slots))
+        return at[~np.isin(slots.start_ns[at], np.array(out, np.int64))]
+
+
+@dataclass(frozen=True, slots=True)
 class _Wave:
     """The slow requests of an opening: slots [at, end), `n` slower than usual."""
 
@@ -72,6 +85,11 @@ class _Wave:
     def last_ns(self) -> int:
         return int(self.opening.slots.start_ns[self.end - 1])
 
+    def slots_ns(self) -> list[int]:
+        """Return the starts of its slots."""
+        starts: list[int] = self.opening.slots.start_ns[self.opening.at : self.end].tolist()
+        return starts
+
     @property
     def worst_ms(self) -> float:
         return float(self.opening.slots.max_ms[self.opening.at : self.end].max())
@@ -81,37 +99,39 @@ def suspects(evidence: Evidence) -> tuple[SuspectedStart, ...]:
     """Return what looks like an unannounced cold start, in order of time, each once."""
     whole = slots_of(evidence.timeline)
     looked_at = list(openings(evidence, whole))
-    waves: list[_Wave] = []
-    for opening in looked_at:
-        wave = _wave(opening, whole, CHANCE / len(looked_at))
-        if wave and not _told(wave, waves) and not _known(wave, evidence):
-            waves.append(wave)
+    # Waves are no part of what is usual: neither the first slot of any, nor all slots of those
+    # that are found at first.
+    starts = {int(one.slots.start_ns[one.at]) for one in looked_at if not one.instance}
+    first = _waves(looked_at, _Rest(whole, frozenset(starts)), evidence)
+    starts |= {start for wave in first for start in wave.slots_ns()}
+    waves = _waves(looked_at, _Rest(whole, frozenset(starts)), evidence)
     waves = sorted(waves, key=lambda wave: -wave.worst_ms)[:MOST]
     rows = [_suspect(wave, evidence) for wave in waves]
     return tuple(sorted(rows, key=lambda row: (row.at, row.instance)))
 
 
-def _wave(opening: Opening, whole: Slots, chance: float) -> _Wave | None:
+def _waves(looked_at: Sequence[Opening], rest: _Rest, evidence: Evidence) -> list[_Wave]:
+    waves: list[_Wave] = []
+    for opening in looked_at:
+        wave = _wave(opening, rest, CHANCE / len(looked_at))
+        if wave and not _told(wave, waves) and not _known(wave, evidence):
+            waves.append(wave)
+    return waves
+
+
+def _wave(opening: Opening, rest: _Rest, chance: float) -> _Wave | None:
     """Return the wave of an opening; None when it is none."""
-    wave = _extent(opening, whole, opening.at + 1, chance)
-    # What is usual was measured with the rest of the wave in it: leave that out, and look again.
-    if wave is not None and wave.end > opening.at + 1:
-        wave = _extent(opening, whole, wave.end, chance)
-    if wave is None or wave.worst_ms < _COSTS * wave.usual.p50_ms or not _ends(wave):
-        return None
-    return None if opening.instance and _everywhere(wave, whole) else wave
-
-
-def _extent(opening: Opening, whole: Slots, end: int, chance: float) -> _Wave | None:
-    """Return how far an opening is slow, by what is usual outside of its slots up to `end`."""
     slots, at = opening.slots, opening.at
-    usual = _usual(opening, whole, end)
+    usual = _usual(opening, rest)
     if usual is None or not _slow(slots, at, usual, chance):
         return None
     end = at + 1
     while end < len(slots) and _slow(slots, end, usual, CHANCE):
         end += 1
-    return _Wave(opening, usual, end, int(slots.slower(usual.p99_ms)[at:end].sum()))
+    wave = _Wave(opening, usual, end, int(slots.slower(usual.p99_ms)[at:end].sum()))
+    if wave.worst_ms < _COSTS * usual.p50_ms or not _ends(wave):
+        return None
+    return None if opening.instance and _everywhere(wave, rest.whole) else wave
 
 
 def _ends(wave: _Wave) -> bool:
@@ -121,15 +141,13 @@ def _ends(wave: _Wave) -> bool:
     return wave.end < len(slots) or (middle is not None and middle <= wave.usual.p99_ms)
 
 
-def _usual(opening: Opening, whole: Slots, end: int) -> _Usual | None:
+def _usual(opening: Opening, rest: _Rest) -> _Usual | None:
     """Return what is usual elsewhere and, where that is slower, later in the same replica."""
-    own_slots = opening.slots.start_ns[opening.at : end]
-    others = np.flatnonzero(~np.isin(whole.start_ns, own_slots))
-    elsewhere = _of(whole, others)
+    slots = opening.slots
+    elsewhere = _of(rest.whole, rest.of(rest.whole, 0, opening))
     if elsewhere is None:
         return None
-    later = np.arange((opening.at + len(opening.slots)) // 2 + 1, len(opening.slots))
-    own = _of(opening.slots, later)
+    own = _of(slots, rest.of(slots, (opening.at + len(slots)) // 2 + 1, opening))
     if own is None or own.n < _FOR_P50:
         return elsewhere
     return _Usual(
@@ -189,7 +207,7 @@ def _suspect(wave: _Wave, evidence: Evidence) -> SuspectedStart:
     opening = wave.opening
     return SuspectedStart(
         sign=opening.sign,
-        at=_rfc3339(_first_ns(wave, evidence)),
+        at=rfc3339(_first_ns(wave, evidence)),
         instance=opening.instance,
         idle_s=_idle_s(opening, evidence.total.sample),
         n=wave.n,
@@ -225,8 +243,3 @@ def _idle_s(opening: Opening, sample: Sample) -> float | None:
 def _groups_of(cohorts: Summary, instance: str) -> list[int]:
     named = (instance_of(cohort) for cohort in cohorts.cohorts)
     return [at for at, pair in enumerate(named) if pair and pair[0][1] == instance]
-
-
-def _rfc3339(time_ns: int) -> str:
-    at = _EPOCH + timedelta(microseconds=time_ns // 1000)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

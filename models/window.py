@@ -14,12 +14,13 @@ import numpy as np
 
 from tailbudget.models.cohort_split import CohortTotals
 from tailbudget.models.cohort_sums import CohortSums
+from tailbudget.models.counts import Counts
 from tailbudget.models.service_sums import ServiceSums
 from tailbudget.schemas.summary import Summary
 
 
-class Window:
-    """The panes of one service that start later than `length_ns` before now.
+class ServiceWindow:
+    """The panes of one service that start later than `length_ns` before now, without cohorts.
 
     Panes that start after now belong to it too: records may be ahead of the clock that `advance`
     follows. A window may have longer panes than the summaries; it then keeps less and slides in
@@ -40,7 +41,6 @@ class Window:
         self._pane_ns = pane_ns
         self._first_ns: int | None = None
         self._service = ServiceSums()
-        self._cohorts = CohortSums()
 
     @property
     def start_ns(self) -> int:
@@ -61,8 +61,7 @@ class Window:
             pane = self._pane_of(pane_ns)
             if not self._gone(pane):
                 groups = slice(*np.searchsorted(summary.pane_ns, [pane_ns, pane_ns + 1]).tolist())
-                self._service.add(pane, summary, groups)
-                self._cohorts.add(pane, summary, groups)
+                self._add(pane, summary, groups)
         for (pane_ns, reason), count in summary.ledger.items():
             pane = self._pane_of(pane_ns)
             if not self._gone(pane):
@@ -81,22 +80,49 @@ class Window:
 
     def remove(self, pane_ns: int) -> None:
         """Forget a pane, so that it can be added anew when it turns out to hold something else."""
-        pane = self._pane_of(pane_ns)
-        self._service.remove(pane)
-        self._cohorts.remove(pane)
+        self._remove(self._pane_of(pane_ns))
 
     def total(self) -> Summary:
         """Return the window as one group of all cohorts, without moments and sample."""
         return self._service.total(self.start_ns)
 
-    def cohorts(self) -> CohortTotals:
-        """Return the totals of each cohort."""
-        return self._cohorts.totals()
+    def total_since(self, start_ns: int) -> Summary:
+        """Return what starts at `start_ns` or later, likewise."""
+        with self._service.since(start_ns):
+            return self._service.total(start_ns)
+
+    def counts(self) -> Counts:
+        """Return how many requests the window has and how many of them are bad."""
+        return self._service.counts()
 
     @property
     def panes(self) -> tuple[int, ...]:
         """Starts of the panes that hold something, ascending."""
         return self._service.panes
+
+    def _add(self, pane_ns: int, summary: Summary, groups: slice) -> None:
+        self._service.add(pane_ns, summary, groups)
+
+    def _remove(self, pane_ns: int) -> None:
+        self._service.remove(pane_ns)
+
+    def _pane_of(self, time_ns: int) -> int:
+        return time_ns // self._pane_ns * self._pane_ns
+
+    def _gone(self, pane_ns: int) -> bool:
+        return self._first_ns is not None and pane_ns < self._first_ns
+
+
+class Window(ServiceWindow):
+    """A window that has the totals of each cohort, too."""
+
+    def __init__(self, length_ns: int, pane_ns: int) -> None:
+        super().__init__(length_ns, pane_ns)
+        self._cohorts = CohortSums()
+
+    def cohorts(self) -> CohortTotals:
+        """Return the totals of each cohort."""
+        return self._cohorts.totals()
 
     @contextmanager
     def until(self, end_ns: int) -> Iterator[None]:
@@ -107,8 +133,10 @@ class Window:
         with self._service.until(end_ns), self._cohorts.until(end_ns):
             yield
 
-    def _pane_of(self, time_ns: int) -> int:
-        return time_ns // self._pane_ns * self._pane_ns
+    def _add(self, pane_ns: int, summary: Summary, groups: slice) -> None:
+        super()._add(pane_ns, summary, groups)
+        self._cohorts.add(pane_ns, summary, groups)
 
-    def _gone(self, pane_ns: int) -> bool:
-        return self._first_ns is not None and pane_ns < self._first_ns
+    def _remove(self, pane_ns: int) -> None:
+        super()._remove(pane_ns)
+        self._cohorts.remove(pane_ns)

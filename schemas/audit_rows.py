@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+FULL: Final = 2**62
+"""Versions from here on are of full reports, which replace whatever a window's live audit said;
+of two of a window the one drawn last counts."""
 
 
 @dataclass(frozen=True, slots=True)

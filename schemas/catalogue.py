@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self
@@ -146,6 +147,7 @@ def load_catalogue(path: Path | None = None) -> Catalogue:
     return catalogue
 
 
+@cache
 def _built_in() -> Mapping[str, Any]:
     with as_file(files("tailbudget.schemas").joinpath("catalogue.yaml")) as path:
         return read_yaml(path).values

@@ -44,6 +44,20 @@ class ChatChannel(Group):
     services: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
         default=("*",), min_length=1, description="services it hears of; * stands for any text"
     )
+    severities: tuple[Literal["page", "ticket"], ...] = Field(
+        default=("page", "ticket"), min_length=1, description="urgencies it hears of"
+    )
+    cohorts: tuple[str, ...] = Field(
+        default=("*",),
+        min_length=1,
+        description="cohorts it hears of, such as route=search*; an alert of all has the empty one",
+    )
+    per_minute: int = Field(
+        default=20, ge=1, le=600, description="messages a minute that it gets at most"
+    )
+    picture: bool = Field(
+        default=True, description="attach a picture of the last hour where the channel takes one"
+    )
 
     @field_validator("url")
     @classmethod
@@ -57,9 +71,19 @@ class ChatChannel(Group):
             )
         return value
 
-    def wants(self, service: str) -> bool:
-        """Return whether the channel hears of this service."""
-        return any(fnmatchcase(service, pattern) for pattern in self.services)
+    def wants(self, service: str, severity: str = "", cohort: str = "") -> bool:
+        """Return whether the channel hears of this.
+
+        Args:
+            service: the service's name.
+            severity: "page" or "ticket"; empty when it has none, which every channel hears of.
+            cohort: canonical text of the cohort; empty for all requests.
+        """
+        return (
+            any(fnmatchcase(service, pattern) for pattern in self.services)
+            and (not severity or severity in self.severities)
+            and any(fnmatchcase(cohort, pattern) for pattern in self.cohorts)
+        )
 
 
 class WebSettings(Group):

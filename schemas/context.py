@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
 from tailbudget.schemas.problems import Origin, config_error, describe
 from tailbudget.schemas.settings_base import Group
-from tailbudget.schemas.yaml_file import read_yaml
+from tailbudget.schemas.yaml_file import Kind, read_yaml
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -35,6 +35,13 @@ class Context(Group):
     )
 
 
+CONTEXT: Final = Kind(
+    "context file",
+    "give another --context",
+    "write KEY: VALUE lines, such as hardware: 2 x A10G",
+)
+
+
 def load_context(path: Path) -> Context:
     """Return the context that a YAML or JSON file gives (JSON is YAML).
 
@@ -42,7 +49,7 @@ def load_context(path: Path) -> Context:
         ConfigError: the file is missing, no YAML, or holds anything wrong; all that is wrong is
             in the one message, each with its path, what was given, and the remedy.
     """
-    document = read_yaml(path)
+    document = read_yaml(path, CONTEXT)
     try:
         return Context.model_validate(document.values)
     except ValidationError as error:

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.rows import DeployRow
 
+NO_SERVICE: Final = "(none)"
+"""The service of a record that names none, where the source has no default either."""
+
 
 class Outcome(IntEnum):
     """How a request ended. All but OK count against the SLO."""

@@ -7,6 +7,14 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from tailbudget.schemas.objective_settings import (
+    MaintenanceSettings,
+    ObjectiveSettings,
+    dimensions,
+    distinct_names,
+    from_target,
+)
+from tailbudget.schemas.objectives import Correction, Objective
 from tailbudget.schemas.records import RESERVED_STAGES
 from tailbudget.schemas.settings_base import Group, refuse
 from tailbudget.schemas.slo import SloTarget
@@ -38,6 +46,12 @@ class ServiceSettings(Group):
     slo: Slo | None = Field(
         default=None, description="latency that the service promises; null promises none"
     )
+    objectives: tuple[ObjectiveSettings, ...] | None = Field(
+        default=None, description="error budgets; null takes that of slo over 30 days, [] none"
+    )
+    maintenance: tuple[MaintenanceSettings, ...] = Field(
+        default=(), description="spans that the corrected figure of a budget leaves out"
+    )
     covariates: tuple[Column, ...] = Field(
         default=DEFAULT_COVARIATES, description="columns that describe the shape of the input"
     )
@@ -54,6 +68,15 @@ class ServiceSettings(Group):
     workload: Literal["online", "batch"] = Field(
         default="online", description="batch: nobody waits for an answer, and no report is drawn"
     )
+
+    @field_validator("objectives")
+    @classmethod
+    def _objective_names(
+        cls, value: tuple[ObjectiveSettings, ...] | None
+    ) -> tuple[ObjectiveSettings, ...] | None:
+        if problem := distinct_names(value):
+            raise refuse("twice", *problem)
+        return value
 
     @field_validator("covariates", "cohort_dims", "stages")
     @classmethod
@@ -89,6 +112,26 @@ class ServiceSettings(Group):
         """Return the target, which promises nothing when none is set."""
         return self.slo or SloTarget()
 
+    def unknown_dimension(self) -> tuple[str, str] | None:
+        """Return a dimension that an objective asks for and records lack, and the objective."""
+        asked = dimensions(self.objectives)
+        return next((pair for pair in asked.items() if pair[0] not in self.cohort_dims), None)
+
+    def slos(self, service: str) -> tuple[Objective, ...]:
+        """Return the objectives of a service of that name."""
+        if self.objectives is not None:
+            return tuple(one.objective(service) for one in self.objectives)
+        return (from_target(service, self.slo),) if self.slo else ()
+
+    def corrections(self) -> tuple[Correction, ...]:
+        """Return the spans that corrected figures leave out."""
+        return tuple(one.correction() for one in self.maintenance)
+
+    def thresholds_ms(self) -> tuple[float, ...]:
+        """Return the latencies beyond which requests are to be counted exactly, ascending."""
+        counted = {one.threshold_ms for one in self.objectives or () if one.threshold_ms}
+        return tuple(sorted({*self.target().thresholds_ms(), *counted}))
+
     def over(self, defaults: ServiceSettings) -> ServiceSettings:
         """Return these settings, with those of `defaults` for keys that are not set here."""
         own = {key: getattr(self, key) for key in self.model_fields_set}
@@ -106,5 +149,11 @@ def check_merged(
                 f"{name}: {both[0]!r} is both a covariate and a cohort dimension (one of them "
                 "through defaults)",
                 _MEANINGS,
+            )
+        if unknown := own.over(defaults).unknown_dimension():
+            raise refuse(
+                "dimension",
+                f"{name}: objective {unknown[1]!r} asks for {unknown[0]!r}, which is no dimension",
+                "add it to cohort_dims, or take it out of the objective's cohort",
             )
     return services

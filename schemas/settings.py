@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -91,7 +91,7 @@ class Settings(Group):
         description="settings of one service; a key given here replaces that of defaults",
     )
     environment: str | None = Field(
-        default=None, description="environment whose deploys count; null takes those of all"
+        default=None, description="environment whose deploys count; null takes production's, or all"
     )
     catalogue: Path | None = Field(
         default=None, description="file of fixes that are added to, or replace, those of our own"
@@ -171,6 +171,9 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Settings:
     return settings
 
 
+_SLO_FORM: Final = "write it as p50=100,p95=180,p99=200,budget=1: milliseconds, and per cent"
+
+
 def parse_slo(text: str) -> SloTarget:
     """Return the target that a text such as ``p50=100,p95=180,p99=200,budget=1`` names.
 
@@ -182,8 +185,7 @@ def parse_slo(text: str) -> SloTarget:
         values = dict(slo_pairs(text))
         return SloTarget(**SloFields.model_validate(values).model_dump())
     except ValidationError as error:
-        raise config_error(f"--slo {text!r}", describe(error, SloFields, values, {})) from error
+        told = config_error(f"--slo {text!r}", describe(error, SloFields, values, {}))
+        raise ConfigError(told.message, remedy=_SLO_FORM) from error
     except ValueError as error:
-        raise ConfigError(
-            f"--slo {text!r} {error}", remedy="write it as p50=100,p95=180,p99=200,budget=1"
-        ) from error
+        raise ConfigError(f"--slo {text!r} {error}", remedy=_SLO_FORM) from error

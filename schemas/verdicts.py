@@ -136,8 +136,8 @@ class Provenance:
 
     Attributes:
         service: the service's name.
-        start: RFC 3339 time from which requests count.
-        end: RFC 3339 time before which they count.
+        start: RFC 3339 time from which requests count; None when no request has a time.
+        end: RFC 3339 time before which they count; likewise.
         n: requests, failures included.
         n_ok: those that succeeded.
         n_failed: those that did not.
@@ -149,8 +149,8 @@ class Provenance:
     """
 
     service: str
-    start: str
-    end: str
+    start: str | None
+    end: str | None
     n: int
     n_ok: int
     n_failed: int
@@ -215,3 +215,15 @@ class Audit:
 def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:
     """Return the rows that verdicts and alerts are about, failures counted, by percentile."""
     return {row.percentile: row for row in rows if row.basis != SUCCESS}
+
+
+def is_refused(audit: Audit) -> bool:
+    """Return whether the whole audit is refused, and not only what takes stages or a cause."""
+    return bool(audit.refused) and audit.recommendation is None
+
+
+def is_unjudged(audit: Audit) -> bool:
+    """Return whether all was measured, and nothing is promised to judge it by."""
+    promised = audit.provenance.slo is not None and audit.provenance.slo.items()
+    rows = audit.end_to_end
+    return bool(rows) and not promised and all(row.status is None for row in rows)

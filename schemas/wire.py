@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.errors import ReleaseError, WireError
-from tailbudget.schemas.packing import MOST_VALUES, Reader, Writer, bounded
+from tailbudget.schemas.packing import MOST_VALUES, Reader, Writer
 from tailbudget.schemas.summary import FIXED_STAGES, Moments, Profile, Sample, Summary
 
 MAGIC: Final = b"TB"
-VERSION: Final = 1
+VERSION: Final = 2
 MOST_BYTES: Final = 1 << 28
 """The longest body that is unpacked."""
 
@@ -95,7 +95,7 @@ def _write(writer: Writer, summary: Summary) -> None:
     writer.integers(summary.count)
     _write_profile(writer, summary.profile, len(summary.pane_ns))
     _write_moments(writer, summary.moments)
-    _write_sample(writer, summary.sample)
+    _write_sample(writer, summary.sample, len(summary.stages))
 
 
 def _read(reader: Reader) -> Summary:
@@ -129,7 +129,7 @@ def _read(reader: Reader) -> Summary:
         count=reader.integers(np.int64, len(cell)),
         profile=_read_profile(reader, g, s, c),
         moments=_read_moments(reader, g, c, s),
-        sample=_read_sample(reader, _strings(ids), g, s + c),
+        sample=_read_sample(reader, _strings(ids), g, s, c),
         ledger={(_whole(pane), _string(reason)): _whole(n) for pane, reason, n in ledger},
     )
 
@@ -138,10 +138,8 @@ def _write_profile(writer: Writer, profile: Profile, groups: int) -> None:
     _write_runs(writer, profile.group, groups)
     writer.integers(_steps(profile.group, profile.bucket))
     writer.integers(profile.n)
-    for column in profile.stage_ns.T:
-        writer.integers(column)
-    for column in profile.covariate.T:
-        writer.floats(column)
+    writer.integers(profile.stage_ns.T)
+    writer.floats(profile.covariate.T)
 
 
 def _read_profile(reader: Reader, groups: int, stages: int, covariates: int) -> Profile:
@@ -149,11 +147,9 @@ def _read_profile(reader: Reader, groups: int, stages: int, covariates: int) -> 
     rows = len(group)
     bucket = _walk(group, reader.integers(np.int64, rows), _COARSE)
     n = reader.integers(np.int64, rows)
-    bounded(rows * stages)
-    stage_ns = np.empty((rows, stages), np.int64)
-    for i in range(stages):
-        stage_ns[:, i] = reader.integers(np.int64, rows)
-    return Profile(group, bucket, n, stage_ns, _read_columns(reader, rows, covariates))
+    stage_ns = reader.integers(np.int64, rows * stages).reshape(stages, rows)
+    covariate = _read_columns(reader, rows, covariates)
+    return Profile(group, bucket, n, np.ascontiguousarray(stage_ns.T), covariate)
 
 
 def _write_moments(writer: Writer, moments: Moments) -> None:
@@ -189,17 +185,19 @@ def _by_group(array: NDArray[Any], axes: tuple[int, ...]) -> NDArray[Any]:
     return np.ascontiguousarray(array.transpose(axes))
 
 
-def _write_sample(writer: Writer, sample: Sample) -> None:
+def _write_sample(writer: Writer, sample: Sample, stages: int) -> None:
     _write_runs(writer, sample.group, len(sample.tau))
     writer.integers(sample.tau)
     writer.integers(sample.hash)
     writer.integers(sample.ts_ns)
     writer.integers(sample.slowest.view(np.uint8))
-    for column in sample.values.T:
-        writer.floats(column)
+    writer.floats(sample.values[:, :stages].T)
+    writer.floats(sample.values[:, stages:].T)
 
 
-def _read_sample(reader: Reader, ids: tuple[str, ...], groups: int, columns: int) -> Sample:
+def _read_sample(
+    reader: Reader, ids: tuple[str, ...], groups: int, stages: int, covariates: int
+) -> Sample:
     group = _read_runs(reader, groups)
     if len(group) != len(ids):
         raise WireError(f"{len(ids)} request ids for {len(group)} sampled requests")
@@ -210,16 +208,14 @@ def _read_sample(reader: Reader, ids: tuple[str, ...], groups: int, columns: int
         ids=ids,
         ts_ns=reader.integers(np.int64, len(ids)),
         slowest=reader.integers(np.uint8, len(ids), below=2).view(np.bool_),
-        values=_read_columns(reader, len(ids), columns),
+        values=np.concatenate(
+            [_read_columns(reader, len(ids), columns) for columns in (stages, covariates)], axis=1
+        ),
     )
 
 
 def _read_columns(reader: Reader, rows: int, columns: int) -> NDArray[np.float64]:
-    bounded(rows * columns)
-    values = np.empty((rows, columns))
-    for i in range(columns):
-        values[:, i] = reader.floats(rows)
-    return values
+    return np.ascontiguousarray(reader.floats(rows * columns).reshape(columns, rows).T)
 
 
 def _write_runs(writer: Writer, ascending: NDArray[np.int32], runs: int) -> None:

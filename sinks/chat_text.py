@@ -55,7 +55,7 @@ def query_text(service: str, since_ns: int | None) -> str:
 
 def _lines(payload: Mapping[str, Any]) -> list[str]:
     since_ns = payload.get("since_ns")
-    lines = [f"{_code(payload['service'])} **{payload['alert']}**: {_figures(payload)}"]
+    lines = [f"{code_text(payload['service'])} **{payload['alert']}**: {_figures(payload)}"]
     if payload.get("tail_driver"):
         lines.append(f"Tail driver: {_driver(payload)}")
     if since_ns is not None:
@@ -80,7 +80,7 @@ def _figures(payload: Mapping[str, Any]) -> str:
 
 
 def _driver(payload: Mapping[str, Any]) -> str:
-    text = _code(payload["tail_driver"])
+    text = code_text(payload["tail_driver"])
     if payload.get("tail_delta_ms") is not None:
         text += f", {ms_text(payload['tail_delta_ms'])} more in slow requests than in fast ones"
     if payload.get("tail_share_pct") is not None:
@@ -108,6 +108,6 @@ def _clock(time_ns: int) -> str:
     return datetime.fromtimestamp(time_ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _code(text: str) -> str:
+def code_text(text: str) -> str:
     """Return text set as code, so that no sign in a name is read as Markdown."""
     return f"`{text.replace('`', chr(39))}`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http.client import SERVICE_UNAVAILABLE
 from typing import Any, Final
 
 import orjson
@@ -62,8 +63,11 @@ def json_of(response: requests.Response) -> Mapping[str, Any]:
 def refusal_of(response: requests.Response) -> TailbudgetError:
     """Return what a worker said in place of a result, to be raised."""
     body = json_of(response)
-    if said := body.get("error"):
-        return ConfigError(str(said), remedy=str(body.get("remedy") or "correct the query"))
+    said, remedy = body.get("error"), str(body.get("remedy") or "")
+    if said and response.status_code == SERVICE_UNAVAILABLE:
+        return ClickHouseError(str(said), remedy=remedy)
+    if said:
+        return ConfigError(str(said), remedy=remedy or "correct the query")
     return ClickHouseError(
         f"{response.url} answers HTTP {response.status_code} and no result",
         remedy="is that port the worker's? see worker.json in data_dir",

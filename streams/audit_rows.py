@@ -8,6 +8,7 @@ from typing import TypeVar
 import orjson
 
 from tailbudget.schemas.audit_rows import (
+    FULL,
     AuditCauseRow,
     AuditCohortRow,
     AuditOptimizationRow,
@@ -27,15 +28,15 @@ MAX_COHORTS = 200
 """Cohorts kept of a rolling audit, the most over-represented in the tail first; SQL has all."""
 
 
-def audit_row(audit: Audit, *, window_s: int, end_ns: int, full: bool = False) -> AuditRow:
+def audit_row(audit: Audit, *, window_s: int, end_ns: int, drawn_ns: int | None = None) -> AuditRow:
     """Return the row of an audit with its parts.
 
     Args:
         audit: the audit.
         window_s: length of its window.
         end_ns: where it ends.
-        full: whether it is the whole report, which replaces an audit of the same window that
-            says less.
+        drawn_ns: when it was drawn, if it is the whole report; None for a live audit, of which
+            the one with the most requests counts.
     """
     all_rows = leading(audit.end_to_end)
     success = {row.percentile: row for row in audit.end_to_end if row.basis == SUCCESS}
@@ -44,7 +45,7 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int, full: bool = False) -
         service=audit.provenance.service,
         window_s=window_s,
         end_ns=end_ns,
-        version=2 * audit.provenance.n + full,
+        version=audit.provenance.n if drawn_ns is None else FULL + drawn_ns,
         verdict=str(audit.verdict),
         requests=audit.provenance.n,
         failed=audit.provenance.n_failed,

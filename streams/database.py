@@ -58,9 +58,19 @@ def open_existing(clickhouse: ClickHouseSettings) -> ClickHouse:
         ClickHouseError: it does not answer.
         ConfigError: it refuses us, the database or the directory is missing or in use.
     """
+    existing_target(clickhouse)
+    return open_database(clickhouse)
+
+
+def existing_target(clickhouse: ClickHouseSettings) -> ClickHouseTarget:
+    """Return where ClickHouse is.
+
+    Raises:
+        ConfigError: it is an embedded engine that is not there.
+    """
     if clickhouse.interface == "chdb" and not clickhouse.path.exists():
         raise ConfigError(
             f"there is no embedded ClickHouse in {clickhouse.path}",
             remedy="give the --data of `tailbudget up`, or set data_dir or clickhouse.path",
         )
-    return open_database(clickhouse)
+    return clickhouse_target(clickhouse)

@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tailbudget.models.order import run_sizes, run_starts
+
 WAYS: Final = 8
 FEWEST_BITS: Final = 4
 
@@ -38,7 +40,7 @@ class Dedup:
         """Return a flag a row, false where the id was seen before, and remember the ids."""
         if self._off:
             return np.ones(len(hashes), np.bool_)
-        first = pl.Series(hashes).is_first_distinct().to_numpy()
+        first = _first(hashes)
         sets: NDArray[np.unsignedinteger] = hashes >> np.uint64(64 - self._bits)
         if self._bits <= 16:  # sorting 16 bits is cheaper
             sets = sets.astype(np.uint16)
@@ -52,9 +54,17 @@ class Dedup:
             return
         order = np.argsort(sets, kind="stable")
         ordered = sets[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        lengths = np.diff(np.r_[starts, len(ordered)])
+        starts = run_starts(ordered)
+        lengths = run_sizes(starts, len(ordered))
         rank = np.arange(len(ordered)) - np.repeat(starts, lengths)
         way = (self._next[ordered] + rank) % WAYS
         self._table[ordered, way] = hashes[order]
         self._next[ordered[starts]] = (self._next[ordered[starts]] + lengths) % WAYS
+
+
+def _first(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return a flag a row, false where an earlier row has the same hash: mostly none has."""
+    ordered = np.sort(hashes)
+    if (ordered[1:] == ordered[:-1]).any():
+        return pl.Series(hashes).is_first_distinct().to_numpy()
+    return np.ones(len(hashes), np.bool_)

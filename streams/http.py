@@ -15,7 +15,7 @@ from tailbudget.schemas.errors import ConfigError, TailbudgetError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.history import Span
-from tailbudget.streams.service_report import Past, past_evidence
+from tailbudget.streams.service_report import Past, past_evidence, require_known
 
 MAX_QUERY: Final = 100_000
 """Characters of a query that we take."""
@@ -103,10 +103,16 @@ class Http:
         except (KeyError, ValueError):
             return _json({"error": "give service, start_ns and end_ns"}, status=400)
         try:
-            found = await asyncio.to_thread(past_evidence, self._settings, self._store, past)
+            body = await asyncio.to_thread(self._past, past)
+        except ConfigError as error:
+            return _json({"error": error.message, "remedy": error.remedy}, status=404)
         except TailbudgetError as error:
             return _json({"error": error.message, "remedy": error.remedy}, status=503)
-        return web.Response(body=dump(found), content_type="application/octet-stream")
+        return web.Response(body=body, content_type="application/octet-stream")
+
+    def _past(self, past: Past) -> bytes:
+        require_known(self._store, past.service)
+        return dump(past_evidence(self._settings, self._store, past))
 
     async def _sql(self, request: web.Request) -> web.Response:
         try:

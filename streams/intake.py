@@ -140,6 +140,15 @@ class Intake:
         self.start = self.position
         return pending
 
+    def status(self) -> dict[str, int]:
+        """Return what an operator wants to know."""
+        return {
+            "read": self.position,
+            "committed": self.committed,
+            "records_pending": self.records,
+            "watermark_ns": self.watermark_ns,
+        }
+
     def _add_columns(self, columns: Columns) -> None:
         fresh = self.dedup.fresh(columns.id_hash)
         if not fresh.all():

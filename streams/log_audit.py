@@ -12,20 +12,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tailbudget.models.cold_start import cold_windows
-from tailbudget.models.columns import relabel, take
+from tailbudget.models.columns import take
 from tailbudget.models.evidence import Evidence, Gathering
 from tailbudget.models.select import empty
 from tailbudget.models.summarise import summarise
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.ledger import ACCEPTED, DUPLICATE, FAILED
-from tailbudget.schemas.records import Columns, Decoded, Rejected
+from tailbudget.schemas.records import NO_SERVICE, Columns, Decoded, Rejected
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.operations import assembled
-from tailbudget.streams.sources.base import NO_SERVICE
 
 PANE_S: Final = 10
 MAX_COHORTS: Final = 2_000
@@ -146,9 +145,7 @@ class _Service:
             columns = take(columns, fresh)
         if not len(columns):
             return
-        admitted = self._limit.admit(columns.cohorts, int(columns.ts_ns.max()))
-        if admitted != columns.cohorts:
-            columns = relabel(columns, admitted)
+        columns = self._limit.limited(columns)
         pane_ns = self.plan.pane_s * _SECOND_NS
         self._gathering.add(summarise(columns, pane_ns=pane_ns, thresholds_ms=self._thresholds_ms))
 

@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.refusal import WORKLOADS
 from tailbudget.models.report import Options, report
 from tailbudget.schemas.catalogue import load_catalogue
 from tailbudget.schemas.errors import ConfigError
@@ -28,7 +29,7 @@ from tailbudget.streams.audit_log import (
     open_log,
     open_sql,
 )
-from tailbudget.streams.database import clickhouse_target
+from tailbudget.streams.database import existing_target
 from tailbudget.streams.log_audit import Plan, gather
 from tailbudget.streams.rules import declared_workload, log_rules
 
@@ -88,6 +89,7 @@ class Made:
 
 
 _SHOWN: Final = 5
+_DAY_MIN: Final = 1_440
 _QUIET: Final[Report] = lambda _: None  # noqa: E731 (a name for doing nothing)
 
 
@@ -110,6 +112,7 @@ def make(
         ConfigError: there is no such log, column, or service.
         DecodeError: the log is damaged.
     """
+    _check(asked)
     reading = _open(settings, asked.source, asked, progress)
     plan = _plan(settings, asked)
     evidence = gather(reading, plan, lambda one: reject(reading.where(one.offset), one))
@@ -120,9 +123,23 @@ def make(
         workload=asked.workload or declared_workload(settings, evidence.service),
         baseline=_baseline(settings, asked, plan, progress, reading.found.format),
         source=_name(asked.source),
-        assumptions=(*reading.found.assumptions, *_of_deploys(asked, reading.deploys)),
+        assumptions=(*reading.found.assumptions, *_of_deploys(asked, reading)),
+        times_known=reading.found.times_known,
     )
     return Made(report(evidence, options), evidence)
+
+
+def _check(asked: Asked) -> None:
+    if asked.workload is not None and asked.workload.strip().lower() not in WORKLOADS:
+        raise ConfigError(
+            f"there is no workload {asked.workload!r}", remedy=f"use one of {', '.join(WORKLOADS)}"
+        )
+    minutes = asked.cold_start_window_min
+    if minutes is not None and not 0 <= minutes <= _DAY_MIN:
+        raise ConfigError(
+            f"a cold start window of {minutes:,.10g} minutes is none",
+            remedy=f"give 0 to {_DAY_MIN:,} minutes",
+        )
 
 
 def read_deploys(path: Path) -> tuple[DeployRow, ...]:
@@ -161,7 +178,7 @@ def _events(text: bytes) -> Iterable[bytes]:
 def _open(settings: Settings, source: Source, asked: Asked, progress: Report) -> LogReading:
     wanted = replace(asked.wanted, rules=log_rules(settings))
     if isinstance(source, Query):
-        target = clickhouse_target(settings.clickhouse)
+        target = existing_target(settings.clickhouse)
         return open_sql(target, source.sql, wanted, progress, now_ns=asked.now_ns)
     if isinstance(source, Frame):
         return open_frame(source.frame, wanted, now_ns=asked.now_ns)
@@ -195,7 +212,8 @@ def _baseline(
     return gather(reading, plan)
 
 
-def _of_deploys(asked: Asked, seen: Sequence[DeployRow]) -> tuple[str, ...]:
+def _of_deploys(asked: Asked, reading: LogReading) -> tuple[str, ...]:
+    seen = reading.deploys
     if asked.deploys is None and seen:
         shown = ", ".join(f"{one.service} to {one.version}" for one in seen[:_SHOWN])
         more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
@@ -203,6 +221,8 @@ def _of_deploys(asked: Asked, seen: Sequence[DeployRow]) -> tuple[str, ...]:
         return (f"{said}: what is warm and what is cold was not told apart",)
     if asked.deploys is None:
         return ("no deploy events were given: what is warm and what is cold cannot be told apart",)
+    if not reading.found.times_known:
+        return ("the deploy events are of no use: the requests have no times",)
     return ()
 
 

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from tailbudget.schemas.messages import ChatMessage
 from tailbudget.schemas.settings import Settings
+from tailbudget.sinks.chat import UNLIMITED
 from tailbudget.sinks.chat_text import ms_text
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.simulate import Progress
@@ -28,9 +29,11 @@ class Narrator:
 
     Attributes:
         name: how the channel is called in logs.
+        limits: a terminal takes anything.
     """
 
     name = "console"
+    limits = UNLIMITED
 
     def __init__(self, console: Console, store: ClickHouse, service: str) -> None:
         self._console = console

@@ -15,6 +15,10 @@ from tailbudget.streams.assembly import Assembly, Folded
 log = structlog.get_logger()
 
 
+class RevokedError(Exception):
+    """The partition went to another worker while we waited: what we were at is theirs."""
+
+
 @dataclass(slots=True)
 class OwnedPartition:
     """What was read of a partition of the panes topic.

@@ -25,6 +25,7 @@ class OwnedService:
         audit: windows and verdicts.
         sources: source partitions that have sent something of the service.
         seen: when it last sent something, seconds of a growing clock.
+        settled_ns: event time up to which everything is in ClickHouse; 0 before the first flush.
     """
 
     partition: int
@@ -32,6 +33,7 @@ class OwnedService:
     audit: ServiceAudit
     sources: set[str] = field(default_factory=set)
     seen: float = 0.0
+    settled_ns: int = 0
 
     def now_ns(
         self, watermarks: Mapping[str, int], arrived: Mapping[str, float], since: float

@@ -18,8 +18,11 @@ from tailbudget.schemas.summary import Summary
 from tailbudget.streams.assembly import Folded
 
 MOST_PENDING: Final = 12
-"""Summaries of a pane that wait to be merged: each has the full width of its groups' moments,
-however few records it is of."""
+"""Summaries of a pane that wait to be merged."""
+
+MOST_GROUPS: Final = 5000
+"""Groups of a pane's summaries that wait to be merged: each has the full width of its moments,
+some kilobytes, however few records it is of."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,12 @@ class _Pane:
     version: int = 0
     oldest: int | None = None
     writing: int | None = None
+
+    @property
+    def crowded(self) -> bool:
+        """Return whether so much is pending that it should be merged."""
+        groups = sum(len(part.pane_ns) for part in self.pending)
+        return len(self.pending) >= MOST_PENDING or groups >= MOST_GROUPS
 
     def settle(self) -> Summary:
         """Merge what is pending and return the pane's summary."""
@@ -77,10 +86,10 @@ class PaneStore:
         for summary in folded.summaries:
             for pane_ns, part in split_panes(summary).items():
                 pane = self._panes.setdefault(pane_ns, _Pane())
-                if folded.end <= pane.frontier.get(folded.source, -1):
+                if _covered(folded, pane.frontier):
                     continue
                 pane.pending.append(part)
-                if len(pane.pending) >= MOST_PENDING:
+                if pane.crowded:
                     pane.settle()
                 pane.oldest = (
                     folded.offset if pane.oldest is None else min(folded.offset, pane.oldest)
@@ -88,7 +97,7 @@ class PaneStore:
                 touched.add(pane_ns)
                 added.append(part)
         for pane_ns in touched:
-            self._panes[pane_ns].frontier[folded.source] = folded.end
+            self._panes[pane_ns].frontier.update(folded.ends)
         return added
 
     def dirty(self, version: int) -> list[StoredPane]:
@@ -134,3 +143,8 @@ class PaneStore:
 
 def _panes_of(summary: Summary) -> set[int]:
     return {int(pane) for pane in set(summary.pane_ns.tolist())} | {p for p, _ in summary.ledger}
+
+
+def _covered(folded: Folded, frontier: Mapping[str, int]) -> bool:
+    """Return whether a pane has these segments: all that was sent together, or none of it."""
+    return any(end <= frontier.get(source, -1) for source, end in folded.ends.items())

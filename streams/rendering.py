@@ -12,7 +12,6 @@ from rich.console import Console
 from tailbudget.models.advice import brief
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.slo_proposal import proposal
-from tailbudget.schemas.context import Context, load_context
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.report.html_report import html
 from tailbudget.sinks.report.json_report import as_json
@@ -24,16 +23,11 @@ _WIDTH: Final = 120
 
 
 def with_extras(audit: Audit, evidence: Evidence, extras: Extras) -> Audit:
-    """Return a report with the proposal and the brief, as far as they are asked for.
-
-    Raises:
-        ConfigError: the context is wrong.
-    """
+    """Return a report with the proposal and the brief, as far as they are asked for."""
     if extras.propose_slo and audit.provenance.n:
         audit = replace(audit, proposal=proposal(evidence, audit.stages))
     if extras.advice:
-        context = load_context(extras.context) if extras.context else Context()
-        audit = replace(audit, brief=brief(audit, context))
+        audit = replace(audit, brief=brief(audit, extras.context))
     return audit
 
 

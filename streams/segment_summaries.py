@@ -1,10 +1,11 @@
-"""Summarises what a segment holds of a service."""
+"""Summarises what the segments of a tick hold of a service."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 
-from tailbudget.models.columns import concat, relabel
+from tailbudget.models.columns import concat
 from tailbudget.models.merge import merge
 from tailbudget.models.select import empty
 from tailbudget.models.summarise import summarise
@@ -22,13 +23,15 @@ class SegmentSummaries:
         self._settings = settings
         self._limits: dict[str, CohortLimit] = {}
 
-    def of(self, pending: Pending, service: str) -> Summary:
-        """Return the service's summary of the segment, with its ledger."""
-        target = self._settings.service(service).slo
-        thresholds = target.thresholds_ms() if target else ()
-        entries: Mapping[tuple[int, str], int] = pending.ledger.get(service, {})
+    def of(self, pending: Sequence[Pending], service: str) -> Summary:
+        """Return the service's summary of some segments as one, with their ledgers."""
+        thresholds = self._settings.service(service).thresholds_ms()
+        entries = Counter[tuple[int, str]]()
+        for one in pending:
+            entries.update(one.ledger.get(service, {}))
         noted = empty(service, thresholds_ms=thresholds, ledger=entries)
-        if not (parts := pending.columns.get(service)):
+        parts = [columns for one in pending for columns in one.columns.get(service, ())]
+        if not parts:
             return noted
         columns = self._limit(concat(parts))
         pane_ns = int(self._settings.stream.pane_s * 1e9)
@@ -39,5 +42,4 @@ class SegmentSummaries:
         limit = self._limits.get(columns.service)
         if limit is None:
             limit = self._limits[columns.service] = CohortLimit(self._settings.stream.max_cohorts)
-        admitted = limit.admit(columns.cohorts, int(columns.ts_ns.max()))
-        return columns if admitted == columns.cohorts else relabel(columns, admitted)
+        return limit.limited(columns)

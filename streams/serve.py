@@ -18,6 +18,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import logs
 from tailbudget.streams.data_directory import DataDirectory, make_directory
 from tailbudget.streams.database import open_database
+from tailbudget.streams.memory import limit_arenas
 from tailbudget.streams.worker import Worker
 
 log = structlog.get_logger()
@@ -34,12 +35,16 @@ def run(settings: Settings) -> None:
         ConfigError: the tables are not migrated, or the data directory is in use.
         BaseException: what made it fail.
     """
+    limit_arenas()
     logs.set_up(settings.log_level)
     make_directory(settings.data_dir)
     with contextlib.ExitStack() as stack:
         if settings.clickhouse.interface == "chdb":
             directory = stack.enter_context(DataDirectory(settings.data_dir))
-            directory.announce(host=settings.web.host, port=settings.web.port)
+            if settings.web.enabled:
+                directory.announce(host=settings.web.host, port=settings.web.port)
+            else:
+                directory.announce()
         store = stack.enter_context(contextlib.closing(open_database(settings.clickhouse)))
         store.require_current()
         gc.freeze()

@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from tailbudget.models.audit import audit
 from tailbudget.models.breach import BreachState, Transition, step
+from tailbudget.models.counts import counts_of, sum_counts
 from tailbudget.models.merge import merge
 from tailbudget.models.reduce import bare, flatten
 from tailbudget.models.select import collapse
-from tailbudget.models.snapshot import snapshot
+from tailbudget.models.snapshot import allowed_share, snapshot
 from tailbudget.models.stage_table import light_stage_table
 from tailbudget.models.tail import SLOW
-from tailbudget.models.window import Window
+from tailbudget.models.window import ServiceWindow, Window
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.rows import AlertRow
 from tailbudget.schemas.slo import SloTarget
@@ -62,11 +63,9 @@ class ServiceAudit:
         self._slo = slo
         self._pane_ns = pane_s * SECOND_NS
         self._link = link
-        self._reset_s = -(-RESET_S // pane_s) * pane_s
+        self._reset_ns = -(-RESET_S // pane_s) * self._pane_ns
         # What alerts need at once has no cohorts; what audits need can wait for the end of a pane.
-        self._live = {
-            s: Window(s * SECOND_NS, self._pane_ns) for s in (WINDOWS_S[0], self._reset_s)
-        }
+        self._live = ServiceWindow(WINDOWS_S[0] * SECOND_NS, self._pane_ns)
         self._windows = {
             s: Window(s * SECOND_NS, _step_s(s, pane_s) * SECOND_NS) for s in WINDOWS_S
         }
@@ -106,7 +105,7 @@ class ServiceAudit:
                 if not minute or self._by_minute(seconds):
                     window.add(light)
             if not minute:
-                self._add_live(collapse(light))
+                self._live.add(light)
         for row in alerts:
             firing = row.state == "firing"
             self._breaches[row.alert] = BreachState(firing=firing, since_ns=row.at_ns)
@@ -114,7 +113,7 @@ class ServiceAudit:
     def add(self, delta: Summary) -> None:
         """Add records that count for good."""
         light = bare(delta)
-        self._add_live(collapse(light))
+        self._live.add(light)
         self._waiting.append(light)
         if len(self._waiting) >= MOST_WAITING:
             self._waiting = [merge(self._waiting)]
@@ -123,10 +122,15 @@ class ServiceAudit:
         """Return the alerts that begin or end now; `held` is newer data on top of what is added."""
         if self._slo is None:
             return []
+        self._live.advance(now_ns)
+        if self._quiet(self._slo, held):
+            return []
         newest = self._light(held)
-        total = self._now(WINDOWS_S[0], now_ns, newest)
+        total = self._total(self._live.total(), self._live.start_ns, FOREVER_NS, newest)
         rows = _judged(total, self._slo)
-        recent = _judged(self._now(self._reset_s, now_ns, newest), self._slo)
+        start_ns = self._live.start_ns + WINDOWS_S[0] * SECOND_NS - self._reset_ns
+        recent_total = self._live.total_since(start_ns)
+        recent = _judged(self._total(recent_total, start_ns, FOREVER_NS, newest), self._slo)
         alerts = []
         for name, row in rows.items():
             state = self._breaches.get(name, BreachState())
@@ -143,7 +147,7 @@ class ServiceAudit:
     def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
         """Return the audits of all windows for each pane that event time has left since."""
         panes = {int(at) for one in held for at in one.pane_ns.tolist()}
-        panes |= set(self._live[WINDOWS_S[0]].panes)
+        panes |= set(self._live.panes)
         current_ns = now_ns - now_ns % self._pane_ns
         since = min(panes, default=current_ns) if self._audited_ns is None else self._audited_ns
         ends = {at + self._pane_ns for at in panes} | {current_ns}
@@ -155,9 +159,22 @@ class ServiceAudit:
         newest = self._light(held)
         return [self._audit(s, end, newest) for end in due for s in WINDOWS_S]
 
-    def _add_live(self, collapsed: Summary) -> None:
-        for window in self._live.values():
-            window.add(collapsed)
+    def _quiet(self, slo: SloTarget, held: Sequence[Summary]) -> bool:
+        """Return whether counters alone show that no alert begins or ends.
+
+        None fires, and none can begin: no target is missed by more than its share of the minute.
+        """
+        if any(state.firing for state in self._breaches.values()):
+            return False
+        start_ns = self._live.start_ns
+        counts = sum_counts(
+            [self._live.counts(), *(counts_of(one, one.pane_ns >= start_ns) for one in held)]
+        )
+        bad = {name: counts.bad(target_ms) for name, target_ms in slo.items()}
+        return all(
+            over is not None and over <= counts.requests * allowed_share(name)
+            for name, over in bad.items()
+        )
 
     def _catch_up(self) -> None:
         """Add to the audits' windows what waits for them."""
@@ -189,21 +206,18 @@ class ServiceAudit:
         window = self._windows[seconds]
         window.advance(end_ns - 1)
         with window.until(end_ns):
-            total = self._total(window, end_ns, newest)
+            total = self._total(window.total(), window.start_ns, end_ns, newest)
             cohorts = window.cohorts()
         start_ns = end_ns - seconds * SECOND_NS
         found = audit(total, cohorts, slo=self._slo, start_ns=start_ns, end_ns=end_ns)
         return audit_row(found, window_s=seconds, end_ns=end_ns)
 
-    def _now(self, seconds: int, now_ns: int, newest: Sequence[Summary]) -> Summary:
-        """Return the totals of a window that ends now, whatever is ahead of event time included."""
-        window = self._live[seconds]
-        window.advance(now_ns)
-        return self._total(window, FOREVER_NS, newest)
-
-    def _total(self, window: Window, end_ns: int, newest: Sequence[Summary]) -> Summary:
-        total = replace(window.total(), service=self.service)
-        return merge([total, *(flatten(one, window.start_ns, end_ns) for one in newest)])
+    def _total(
+        self, proven: Summary, start_ns: int, end_ns: int, newest: Sequence[Summary]
+    ) -> Summary:
+        """Return totals of a span with what is held on top, of whatever is ahead of event time."""
+        total = replace(proven, service=self.service)
+        return merge([total, *(flatten(one, start_ns, end_ns) for one in newest)])
 
     def _alert(self, change: Transition, total: Summary, seconds: int) -> dict[str, Any]:
         driver = light_stage_table(total, SLOW[0]).driver

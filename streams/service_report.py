@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from tailbudget.models.cold_start import cold_windows
 from tailbudget.models.evidence import Evidence
@@ -13,6 +13,7 @@ from tailbudget.models.evidence_wire import load
 from tailbudget.models.report import Options, report
 from tailbudget.models.tail import SLOW
 from tailbudget.schemas.catalogue import load_catalogue
+from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import SloTarget
@@ -22,7 +23,11 @@ from tailbudget.streams.ask_worker import refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Span
+from tailbudget.streams.promised import ASSUMED, last_promised
 from tailbudget.streams.rules import declared_workload
+
+MOST_NAMED: Final = 20
+"""Services that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +60,36 @@ def past_evidence(settings: Settings, store: ClickHouse, past: Past) -> Evidence
     return history.evidence(past.span)
 
 
+def require_known(store: ClickHouse, service: str) -> None:
+    """Refuse a service of which ClickHouse has no pane.
+
+    Raises:
+        ClickHouseError: it does not answer.
+        ConfigError: there is no such service; it says which there are.
+    """
+    if store.newest_pane(service) is not None:
+        return
+    known = store.services()
+    there_are = ", ".join(known[:MOST_NAMED]) + (", …" if len(known) > MOST_NAMED else "")
+    raise ConfigError(
+        f"nothing was recorded of a service {service!r}",
+        remedy=f"there are: {there_are}" if known else "there is no service yet: send records",
+    )
+
+
 def ask_evidence(settings: Settings, past: Past) -> Evidence:
     """Return the evidence of a service's past, from ClickHouse or the worker that owns it.
 
     Raises:
         ClickHouseError: ClickHouse, or the worker that owns it, does not answer.
-        ConfigError: there is no such database.
+        ConfigError: there is no such database, or no such service.
     """
     if settings.clickhouse.interface == "chdb":
         worker = running_worker(settings.data_dir)
         if worker is not None:
             return _ask_worker(worker, past)
     with closing(open_existing(settings.clickhouse)) as store:
+        require_known(store, past.service)
         return past_evidence(settings, store, past)
 
 
@@ -82,16 +105,19 @@ def ask_report(
     Args:
         settings: what the service promises.
         past: what to read back.
-        slo: a target in place of the service's.
+        slo: a target in place of the service's; without either, what its audits remember.
         slow_request_threshold: "p95", "p99" or milliseconds: where slow begins.
 
     Raises:
         ClickHouseError: ClickHouse, or the worker that owns it, does not answer.
-        ConfigError: there is no such database.
+        ConfigError: there is no such database, or no such service.
     """
     evidence = ask_evidence(settings, past)
-    chosen = options(settings, past.service)
-    asked = replace(chosen, slo=slo or chosen.slo, slow_request_threshold=slow_request_threshold)
+    asked = replace(options(settings, past.service), slow_request_threshold=slow_request_threshold)
+    if slo is not None:
+        asked = replace(asked, slo=slo)
+    elif asked.slo is None and (promised := last_promised(settings, past.service)) is not None:
+        asked = replace(asked, slo=promised, assumptions=(ASSUMED,))
     return report(evidence, asked), evidence
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final
@@ -26,6 +27,7 @@ from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
 from tailbudget.streams.kafka import admin, kafka_config
+from tailbudget.streams.memory import TRIM_S, give_back
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
@@ -35,8 +37,11 @@ from tailbudget.streams.topics import ensure_topics
 
 log = structlog.get_logger()
 
-JUDGE_S: Final = 0.05
-"""Interval of judging: the least that a verdict waits for the next round."""
+JUDGE_S: Final = 0.02
+"""Interval of judging: the most that a verdict waits for the next round."""
+
+PAUSE_SHARE: Final = 0.2
+"""Share of its interval that lies at least between two calls of what runs every so often."""
 
 REPORT_S: Final = 5.0
 """Interval of looking for full reports that are due."""
@@ -88,7 +93,7 @@ class Worker:
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
         )
-        self._reports = RollingReports(settings, store, self._audit.event_times)
+        self._reports = RollingReports(settings, store, self._audit.settled)
         self._notify = Notify(channels, store, self._consumer)
         self._deploys = Deploys(store, self._consumer)
         self._stalls = StallGuard(self._seek)
@@ -114,6 +119,7 @@ class Worker:
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.flush_s, self._audit.flush),
             (REPORT_S, self._reports.draw),
+            (TRIM_S, give_back),
         ]
         if self.settings.kafka.contiguous:
             every.append((UNSTALL_S, self._unstall))
@@ -175,7 +181,7 @@ class Worker:
             "pid": os.getpid(),
             "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
             "ingest": self._ingest.status(),
-            "audit": self._audit.status() | {"reports_drawn": self._reports.drawn},
+            "audit": self._audit.status() | self._reports.status(),
             "chat": {
                 "delivered": self._notify.delivered,
                 "undelivered": self._notify.undelivered,
@@ -219,6 +225,7 @@ class Worker:
             await self._ingest.flush()
         self._ingest.revoke()
         self._audit.revoke()
+        self._notify.revoke()
         self.app.consumer.forget(revoked)
 
     async def _assigned_anew(self, app: App, assigned: set[TP], **_: Any) -> None:
@@ -256,9 +263,13 @@ class Worker:
         await self.app.consumer.seek(tp, offset)
 
     async def _repeat(self, every_s: float, call: Callable[[], Awaitable[None]]) -> None:
+        """Call every so often, whatever the calls take, but leave a pause between them."""
+        due = time.monotonic() + every_s
         while not self._stopping.is_set():
+            pause_s = max(due - time.monotonic(), every_s * PAUSE_SHARE)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), every_s)
+                await asyncio.wait_for(self._stopping.wait(), pause_s)
+            due = time.monotonic() + every_s
             await call()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

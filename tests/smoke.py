@@ -23,6 +23,21 @@ def run(*arguments: str) -> str:
     return done.stdout
 
 
+def log(path: Path) -> str:
+    """Write a log whose requests take 1 to 100 ms, and return its path."""
+    rows = (
+        {
+            "request_id": f"r{i}",
+            "timestamp": 1772445600 + i,
+            "total_ms": i % 100 + 1,
+            "model_ms": i % 100,
+        }
+        for i in range(3000)
+    )
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
 def main() -> None:
     """Run the stack and ask it."""
     assert "Audit the latency budget" in run("--help")
@@ -32,6 +47,11 @@ def main() -> None:
         sql = "SELECT sum(requests) AS n FROM current_panes WHERE stage = 'total'"
         found = json.loads(run("sql", "--data", data, "--format", "json", sql))
         assert int(found[0]["n"]) > 1000, found
+        page = Path(data, "audit.html")
+        run(
+            "audit", log(Path(data, "log.jsonl")), "--slo", "p99=500", "-f", "html", "-o", str(page)
+        )
+        assert "plotly" in page.read_text(encoding="utf-8")
     finally:
         shutil.rmtree(data, ignore_errors=True)
     print("1 passed, 0 failed")

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from tailbudget.models.causes.modes import Modes, two_modes
 from tailbudget.models.causes.names import Role, is_external, is_miss, is_waiting, role
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.values import Values
 from tailbudget.models.causes.weighed import Weighed
-from tailbudget.models.causes.words import in_ms
+from tailbudget.models.causes.words import in_ms, mean
 from tailbudget.schemas.proposals import CauseName
 from tailbudget.schemas.summary import TOTAL
 
@@ -110,14 +108,14 @@ def _by_covariate(picture: Picture, ms: float) -> Weighed:
         key=lambda row: row[2],
     )
     values, rows = picture.rows.of(name), picture.requests
-    slow, fast = np.nanmean(values[rows.slow]), np.nanmean(values[rows.fast])
+    slow, fast = mean(values[rows.slow]), mean(values[rows.fast])
     return Weighed(
         cause=CauseName.CACHE_MISS,
         stage=stage,
         share=picture.share(ms),
         established=_FLAGGED * picture.confidence,
         evidence=(
-            f"{name} is {slow:.3g} on average in slow requests and {fast:.3g} in fast ones",
+            f"{name} is {slow} on average in slow requests and {fast} in fast ones",
             f"it explains {in_ms(most)} of the slow-minus-fast difference in {stage}",
         ),
         covariate=name,

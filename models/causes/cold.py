@@ -1,21 +1,31 @@
 """Cold start: slow requests lie in the windows after deploys and scale-ups.
 
 Share: how much more of the slow band than of the fast band lies in cold windows, so far as cold
-requests stay slower at equal shape. Established: 0.95 with announced deploys (an event is no
-inference), 0.6 with suspected starts only.
+requests stay slower at equal shape, and so far as that fades: a process that started only gets
+faster, so what is slower later in a window than before is something else.
+Established: 0.95 with announced deploys (an event is no inference), 0.6 with suspected starts only.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.weighed import Weighed
 from tailbudget.models.causes.words import in_ms
 from tailbudget.schemas.proposals import CauseName
 
+Floats = NDArray[np.float64]
+
 _ANNOUNCED: Final = 0.95
 _SUSPECTED: Final = 0.6
+_AGES: Final = 10
+"""Parts of the cold requests by their age, equally many in each."""
+_ERRORS: Final = 2.0
+"""Standard errors by which a mean may be larger than an earlier one by chance."""
 
 
 def weigh(picture: Picture) -> Weighed | None:
@@ -36,7 +46,38 @@ def cold_share(picture: Picture) -> float:
     raw, level = _excess(picture, 0)
     if raw <= 0 or fast >= 1:
         return 0.0
-    return max((slow - fast) / (1 - fast), 0.0) * min(max(level / raw, 0.0), 1.0)
+    tied = max((slow - fast) / (1 - fast), 0.0) * min(max(level / raw, 0.0), 1.0)
+    return tied * _fading(picture)[0]
+
+
+def _fading(picture: Picture) -> tuple[float, float]:
+    """Return the share of what cold requests take longer that fades, and where the rest peaks.
+
+    The second figure is in seconds after the start of the window.
+    """
+    cold = picture.requests.cold
+    ms = picture.split.adjusted_ms[:, 0]
+    age_s = _age_s(picture)[cold]
+    order = np.argsort(age_s, kind="stable")
+    excess = (ms[cold] - ms[~cold].mean())[order]
+    parts = [part for part in np.array_split(np.arange(len(excess)), _AGES) if len(part)]
+    means = np.array([excess[part].mean() for part in parts])
+    errors = np.array([excess[part].std() / len(part) ** 0.5 for part in parts])
+    longer = np.maximum(means, 0.0)
+    most = np.minimum.accumulate(means + _ERRORS * errors)
+    fading = np.clip(most, 0.0, longer)
+    peak = parts[int(np.argmax(longer - fading))]
+    share = float(fading.sum() / longer.sum()) if longer.any() else 1.0
+    return share, float(age_s[order][peak].mean())
+
+
+def _age_s(picture: Picture) -> Floats:
+    """Return [M] seconds since the newest start of a cold window; NaN before the first."""
+    starts_ns = np.array([window.start_ns for window in picture.evidence.cold_windows])
+    ts_ns = picture.requests.ts_ns
+    newest = np.searchsorted(starts_ns, ts_ns, side="right") - 1
+    age_s: Floats = (ts_ns - starts_ns[np.maximum(newest, 0)]) / 1e9
+    return np.where(newest >= 0, age_s, np.nan)
 
 
 def _excess(picture: Picture, stage: int) -> tuple[float, float]:
@@ -70,6 +111,12 @@ def _announced(picture: Picture, share: float) -> Weighed:
         (evidence if better else against).append(text)
     if level < raw / 2:
         against.append(f"of {in_ms(raw)} in cold windows inputs explain {in_ms(raw - level)}")
+    fading, peak_s = _fading(picture)
+    if fading < 1:
+        against.append(
+            f"{100 * (1 - fading):.0f} % of what requests in cold windows take longer does not "
+            f"fade after the start: it is most {peak_s:,.0f} s later"
+        )
     return Weighed(
         cause=CauseName.COLD_START,
         stage=stage,
@@ -92,10 +139,10 @@ def _suspected(picture: Picture, share: float) -> Weighed:
     n = sum(row.n for row in found)
     worst = max(found, key=lambda row: row.worst_ms)
     named = f" of {worst.instance}" if worst.instance else ""
-    driver = picture.found.tail_driver
+    most = max(picture.stages, key=lambda part: part.delta_ms)
     return Weighed(
         cause=CauseName.COLD_START,
-        stage=driver.stage if driver else "",
+        stage=most.stage,
         share=share,
         established=_SUSPECTED * picture.confidence,
         evidence=(

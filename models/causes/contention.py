@@ -71,7 +71,8 @@ def _waiting(picture: Picture, load: Load) -> Weighed | None:
         against.append(f"{most.stage} does not rise with the rate of arrivals over slots")
     if in_flight:
         evidence.append(
-            f"and with the requests in flight (r² = {in_flight:.2f}): {_busy(load, waits)}"
+            f"{most.stage} rises with the requests in flight (r² = {in_flight:.2f}): "
+            f"{_busy(load, waits)}"
         )
     return Weighed(
         cause=CauseName.CONTENTION,

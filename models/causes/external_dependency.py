@@ -2,7 +2,7 @@
 
 Share: what such a stage adds to the gap, less what inputs, fan-out, measured cache misses, one
 replica, stragglers among parallel calls and cold windows explain. Established: how evenly slow
-requests spread over cohorts (1 when as all traffic does), times 0.9 where whole spans of time were
+requests spread over cohorts (1 when as all calls do), times 0.9 where whole spans of time were
 slow, and 0.6 where slow calls are scattered; 0.2 where scattered calls make a second mode and no
 flag says whether a cache had the answer, for misses look the same.
 """
@@ -44,8 +44,8 @@ def weigh(picture: Picture) -> Weighed | None:
     ms, part = max(own, key=lambda row: row[0], default=(0.0, None))
     if part is None or ms <= 0:
         return None
-    at_once = min(max(part.level_ms / ms, 0.0), 1.0)
-    breadth, narrow = _breadth(picture)
+    at_once = _at_once(picture, part.stage)
+    breadth, narrow = _breadth(picture, part.stage)
     modes = None if picture.flags else stage_modes(picture, part.stage)
     base = _LIKE_MISSES if modes else _SCATTERED
     share = picture.share(ms)
@@ -62,6 +62,24 @@ def weigh(picture: Picture) -> Weighed | None:
     )
 
 
+def _at_once(picture: Picture, stage: str) -> float:
+    """Return how far the slow calls of a stage are slow because all calls of their time are.
+
+    Of those requests that make the call: the others do not say whether it was slow.
+    """
+    rows, spans = picture.requests, picture.split.spans
+    column = rows.stages.index(stage)
+    calls = rows.stage_ms[:, column] > 0
+    ms, of, slow = picture.split.adjusted_ms[calls, column], spans.of[calls], rows.slow[calls]
+    n, sums = np.bincount(of, minlength=len(spans)), np.bincount(of, ms, len(spans))
+    others = np.where(n[of] > 1, (sums[of] - ms) / np.maximum(n[of] - 1, 1), ms)
+    usual = float(np.median(sums[n > 0] / n[n > 0]))
+    if not slow.any() or ms[slow].mean() <= usual:
+        return 0.0
+    share = (others[slow].mean() - usual) / (ms[slow].mean() - usual)
+    return float(np.clip(share, 0.0, 1.0))
+
+
 def own_ms(picture: Picture, part: Part) -> float:
     """Return what a stage adds to the gap at equal inputs and fan-out."""
     explained = sum(
@@ -76,21 +94,23 @@ def _of_one_replica(picture: Picture) -> float:
     return neighbour(picture)[0]
 
 
-def _breadth(picture: Picture) -> tuple[float, str]:
+def _breadth(picture: Picture, stage: str) -> tuple[float, str]:
     """Return how evenly slow requests spread over the narrowest dimension, and its name."""
     spread = [
-        (_overlap(values, picture.table.slow_n), values.dimension) for values in picture.others
+        (_overlap(values, stage, picture.table.slow_n), values.dimension)
+        for values in picture.others
     ]
     return min(spread, default=(1.0, ""))
 
 
-def _overlap(values: Values, slow_n: int) -> float:
-    """Return the overlap of two distributions, mended for how few slow requests there are.
+def _overlap(values: Values, stage: str, slow_n: int) -> float:
+    """Return the overlap of slow requests and callers, mended for how few slow requests there are.
 
     With n requests over V values chance alone takes about 0.4 sqrt(V / n) of it.
     """
+    calls = values.carriers[:, values.stages.index(stage)]
     chance = 0.4 * math.sqrt(len(values.names) / slow_n)
-    return min(float(np.minimum(values.slow, values.traffic).sum()) + chance, 1.0)
+    return min(float(np.minimum(values.slow, calls / max(int(calls.sum()), 1)).sum()) + chance, 1.0)
 
 
 def _evidence(picture: Picture, part: Part, ms: float, breadth: float) -> tuple[str, ...]:
@@ -106,11 +126,13 @@ def _evidence(picture: Picture, part: Part, ms: float, breadth: float) -> tuple[
     ]
     if breadth >= _NARROW and picture.others:
         texts.append(
-            f"slow requests spread over cohorts as all requests do (overlap {100 * breadth:.0f} %)"
+            f"slow requests spread over cohorts as all calls do (overlap {100 * breadth:.0f} %)"
         )
-    if part.level_ms > ms / 4:
+    at_once = _at_once(picture, part.stage)
+    if at_once > 0.25:
         texts.append(
-            f"{in_ms(part.level_ms)} lie in spans of time in which {part.stage} was slow for all"
+            f"{100 * at_once:.0f} % of what its slow calls take longer lies in spans of time in "
+            "which all calls were slow"
         )
     return tuple(texts)
 

@@ -24,7 +24,7 @@ from tailbudget.models.causes.input_shape import established
 from tailbudget.models.causes.names import Role, role
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.weighed import Weighed
-from tailbudget.models.causes.words import in_ms, num
+from tailbudget.models.causes.words import in_ms, median
 from tailbudget.schemas.proposals import CauseName
 from tailbudget.schemas.sections import StageRole
 
@@ -80,7 +80,7 @@ def _counted(picture: Picture) -> Weighed | None:
     whole = sum(max(picture.explained_ms(p, Role.FANOUT), 0.0) for p in picture.stages)
     factor, against = established(picture, part.stage, name)
     values, rows = picture.rows.of(name), picture.requests
-    slow, fast = np.nanmedian(values[rows.slow]), np.nanmedian(values[rows.fast])
+    slow, fast = median(values[rows.slow]), median(values[rows.fast])
     return Weighed(
         cause=CauseName.FANOUT,
         stage=part.stage,
@@ -91,7 +91,7 @@ def _counted(picture: Picture) -> Weighed | None:
                 f"{name} explains {in_ms(ms)} of the {in_ms(part.delta_ms)} by which slow requests "
                 f"are longer in {part.stage}, at equal time"
             ),
-            f"the median of {name} is {num(slow)} in slow requests and {num(fast)} in fast ones",
+            f"the median of {name} is {slow} in slow requests and {fast} in fast ones",
         ),
         against=against,
         covariate=name,

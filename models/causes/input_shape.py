@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
 from tailbudget.models.causes.carrier import carrier
 from tailbudget.models.causes.gap import Part
 from tailbudget.models.causes.names import Role, is_waiting, role
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.values import slopes_of
 from tailbudget.models.causes.weighed import Weighed
-from tailbudget.models.causes.words import in_ms, num
+from tailbudget.models.causes.words import in_ms, largest, median, num
 from tailbudget.models.regression import fit
 from tailbudget.schemas.proposals import CauseName
 
@@ -121,8 +119,8 @@ def _evidence(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
             f"by which slow requests are longer in {part.stage} ({covariate}, at equal time)"
         ),
         (
-            f"{covariate} has a median of {_median(slow)} in slow requests and {_median(fast)} in "
-            f"fast ones; the largest are {_most(slow)} and {_most(fast)}"
+            f"{covariate} has a median of {median(slow)} in slow requests and {median(fast)} in "
+            f"fast ones; the largest are {largest(slow)} and {largest(fast)}"
         ),
     ]
     if line is not None:
@@ -136,11 +134,10 @@ def _evidence(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
 def _no_faster_model(picture: Picture, share: float, covariate: str) -> str:
     """Say why a faster model leaves the tail where it is, relative to the rest."""
     values, rows = picture.rows.of(covariate), picture.requests
-    times = np.nanmax(values[rows.slow]) / max(np.nanmedian(values[rows.fast]), 1.0)
     return (
         f"a faster model would not help by itself: inputs ({covariate}) explain "
-        f"{100 * share:.0f} % of what slow requests take longer, and the largest stay "
-        f"{num(times)} times as large as a usual one for any model"
+        f"{100 * share:.0f} % of what slow requests take longer, and for any model the largest "
+        f"stay at {largest(values[rows.slow])} where {median(values[rows.fast])} is usual"
     )
 
 
@@ -159,11 +156,3 @@ def _left(picture: Picture, part: Part, covariate: str) -> tuple[str, ...]:
         if covariate in (pair.first, pair.second)
     ]
     return tuple(texts)
-
-
-def _median(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
-    return f"{num(np.nanmedian(values))}"
-
-
-def _most(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
-    return f"{num(np.nanmax(values))}"

@@ -100,8 +100,9 @@ def picture_of(
     table = slow_fast(evidence.total, band) if len(evidence.total.pane_ns) else None
     if table is None or table.slow_n < EVIDENCE:
         n = table.slow_n if table else 0
-        return f"more requests: {n:,} lie in the slow band, {EVIDENCE} are needed"
-    requests = _requests(evidence, sampled(evidence.total), names, band)
+        return f"more requests: the slow band has {n:,}, and {EVIDENCE} are needed"
+    rows = sampled(evidence.total)
+    requests = _requests(evidence, rows, names, band)
     if min(requests.slow.sum(), requests.fast.sum()) < EVIDENCE / 2:
         return "a larger sample: too few of the sampled requests lie in the two bands"
     found_split = split(requests)
@@ -116,7 +117,7 @@ def picture_of(
         external=frozenset(external),
         band=band,
         table=table,
-        rows=sampled(evidence.total),
+        rows=rows,
         requests=requests,
         split=found_split,
         whole=whole,

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
 
+from tailbudget.models.causes.carrier import carrier
 from tailbudget.models.causes.gap import Part
 from tailbudget.models.causes.names import Role, is_external, is_waiting, role
 from tailbudget.models.causes.picture import Picture
 from tailbudget.models.causes.weighed import NAMED, Weighed
 from tailbudget.models.causes.words import in_ms, num
+from tailbudget.models.instants import rfc3339
 from tailbudget.schemas.proposals import Cause, CauseName
 from tailbudget.schemas.summary import UNATTRIBUTED
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTER: Final = 0.25
 """Share of the gap that is worth a sentence: as much as a cause needs to be named."""
 
@@ -53,6 +53,9 @@ def unknown(picture: Picture, weighed: Sequence[Weighed]) -> Cause:
     change = _change(picture, part)
     if change:
         evidence.append(change[0])
+    carried = carrier(picture)
+    if carried:
+        evidence.append(carried.sentence)
     hints = tuple(text for one in weighed for text in one.missing)
     missing = (*(change[1:] if change else ()), *hints, *_next(picture))
     return Cause(
@@ -62,6 +65,7 @@ def unknown(picture: Picture, weighed: Sequence[Weighed]) -> Cause:
         evidence=tuple(evidence),
         against=tuple(text for one in weighed for text in one.evidence[:1]),
         missing=tuple(dict.fromkeys(missing)),
+        cohort=carried.cohort if carried else "",
     )
 
 
@@ -77,7 +81,7 @@ def _change(picture: Picture, part: Part) -> tuple[str, str] | None:
         for at in range(1, len(levels))
     ]
     at = max(steps)[1]
-    when = _rfc3339(int(spans.start_ns[order[at]]))
+    when = rfc3339(int(spans.start_ns[order[at]]))
     before, after = levels[:at].mean(), levels[at:].mean()
     text = f"at equal inputs {part.stage} went from {num(before)} to {in_ms(after)} at about {when}"
     return text, f"compare with a log from before {when} (`--baseline`): what was changed then?"
@@ -101,8 +105,3 @@ def _next(picture: Picture) -> list[str]:
     if not picture.evidence.deploys_known:
         texts.append("send deploy and scale-up events (`--deploys`, or the deploys topic)")
     return texts
-
-
-def _rfc3339(time_ns: int) -> str:
-    at = _EPOCH + timedelta(microseconds=time_ns // 1000)
-    return at.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -45,6 +45,7 @@ class Values:
         slow: [V] share of the slow band.
         fast: [V] share of the fast band.
         stages: [S] names.
+        carriers: [V, S] those of them that have each stage.
         raw_ms: [V, S] mean of each stage.
         level_ms: [V, S] mean at equal shape.
         error_ms: [V, S] standard error of `level_ms`.
@@ -57,6 +58,7 @@ class Values:
     slow: Floats
     fast: Floats
     stages: tuple[str, ...]
+    carriers: NDArray[np.int64]
     raw_ms: Floats
     level_ms: Floats
     error_ms: Floats
@@ -120,6 +122,7 @@ def values_of(total: Summary, cohorts: Summary, dimension: str, slow: Band) -> V
         slow=_share(band_counts(total, by_value, slow)),
         fast=_share(band_counts(total, by_value, FAST)),
         stages=by_value.stages,
+        carriers=by_value.n,
         raw_ms=raw,
         level_ms=raw - shift,
         error_ms=spread / np.sqrt(np.maximum(stage_n, 1))[:, None],

@@ -1,4 +1,5 @@
 -- The full report: what the rolling audits of five minutes, an hour and a day say beyond percentiles.
+-- A row belongs to the audit that has its version; those of an earlier drawing may lie beside it.
 ALTER TABLE audit_stages ADD COLUMN IF NOT EXISTS role LowCardinality(String) COMMENT 'stage, container, parallel or unattributed';
 ALTER TABLE audit_stages ADD COLUMN IF NOT EXISTS p99_share_pct Nullable(Float64) COMMENT 'part of the total in the slow band';
 ALTER TABLE audit_stages ADD COLUMN IF NOT EXISTS tail_only Nullable(Bool) COMMENT 'steady median, blown p99';
@@ -43,7 +44,7 @@ CREATE TABLE IF NOT EXISTS audit_causes
 )
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYYYYMM(end)
-ORDER BY (service, window_s, end, cause, stage, covariate);
+ORDER BY (service, window_s, end, cause, stage, cohort, covariate);
 
 CREATE TABLE IF NOT EXISTS audit_optimizations
 (
@@ -65,7 +66,7 @@ CREATE TABLE IF NOT EXISTS audit_optimizations
 )
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYYYYMM(end)
-ORDER BY (service, window_s, end, fix);
+ORDER BY (service, window_s, end, fix, cause);
 
 -- Evidence of longer spans, merged from panes so that a report over months reads few rows.
 -- A rollup counts only while its fingerprint is that of the panes and deploys it was merged from;

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
+from tailbudget.schemas.alert_rows import ChangeRow, NoticeRow
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
+from tailbudget.schemas.objectives import Objective
 from tailbudget.schemas.rows import AlertRow, DeployRow, StoredPane
 from tailbudget.schemas.summary import Summary
-from tailbudget.sinks.clickhouse import migrate, panes, query, records, rollups, totals
+from tailbudget.schemas.tally import Tally
+from tailbudget.sinks.clickhouse import (
+    alert_log,
+    migrate,
+    panes,
+    query,
+    records,
+    rollups,
+    slo_counts,
+    totals,
+)
 from tailbudget.sinks.clickhouse.connect import connect, require_nearest_rank
 from tailbudget.sinks.clickhouse.connection import Connection
 
@@ -76,6 +88,10 @@ class ClickHouse:
         """Return those of the panes that exist, as they were written."""
         return panes.read_panes(self._writer, service, panes_ns)
 
+    def each_pane(self, service: str, panes_ns: Sequence[int]) -> Iterator[StoredPane]:
+        """Yield those of the panes that exist, in order, with a bounded number in memory."""
+        return panes.each_pane(self._writer, service, panes_ns)
+
     def recent_totals(self, service: str, since_ns: int, fine_ns: int) -> list[Summary]:
         """Return what windows need of the panes from a time on, oldest first.
 
@@ -87,6 +103,10 @@ class ClickHouse:
         """Return the start of the newest pane; None when the service has none."""
         return panes.newest_pane(self._writer, service)
 
+    def services(self) -> list[str]:
+        """Return the names of the services that have panes."""
+        return panes.services(self._writer)
+
     def incarnation(self, topic: str, topic_id: str) -> int:
         """Return the number of this life of a topic, recording a new one."""
         return records.incarnation(self._writer, topic, topic_id)
@@ -94,6 +114,10 @@ class ClickHouse:
     def write_audits(self, audits: Sequence[AuditRow]) -> None:
         """Write rolling audits with their stages and cohorts."""
         records.write_audits(self._writer, audits)
+
+    def newest_reports(self, service: str) -> dict[int, int]:
+        """Return where the newest full report of each length of window ends, nanoseconds."""
+        return records.newest_reports(self._writer, service)
 
     def write_alerts(self, alerts: Sequence[AlertRow]) -> None:
         """Write changes of alerts."""
@@ -107,6 +131,26 @@ class ClickHouse:
         """Return the newest change of each alert of a service."""
         return records.last_alerts(self._writer, service)
 
+    def write_changes(self, changes: Sequence[ChangeRow]) -> None:
+        """Write changes of alerts from one state to another."""
+        alert_log.write_changes(self._writer, changes)
+
+    def last_changes(self, service: str) -> list[ChangeRow]:
+        """Return the newest change of each alert of a service."""
+        return alert_log.last_changes(self._writer, service)
+
+    def write_notices(self, notices: Sequence[NoticeRow]) -> None:
+        """Write what became of notices."""
+        alert_log.write_notices(self._writer, notices)
+
+    def last_notices(self, service: str) -> list[NoticeRow]:
+        """Return the newest notice of each alert of a service on each channel."""
+        return alert_log.last_notices(self._writer, service)
+
+    def read_tally(self, objective: Objective, since_ns: int, until_ns: int, slice_s: int) -> Tally:
+        """Return good and bad requests of an objective in the panes of a range."""
+        return slo_counts.read_tally(self._writer, objective, since_ns, until_ns, slice_s)
+
     def recent_deploys(self, service: str, since_ns: int) -> list[DeployRow]:
         """Return the deploys of a service that were last announced at or after a time."""
         return records.recent_deploys(self._writer, service, since_ns)
@@ -115,13 +159,17 @@ class ClickHouse:
         """Return what panes there are, by the start of their span."""
         return rollups.panes_by_span(self._writer, spans)
 
+    def pane_starts(self, service: str, since_ns: int, until_ns: int) -> list[int]:
+        """Return when the panes that start in a range start, ascending."""
+        return rollups.pane_starts(self._writer, service, since_ns, until_ns)
+
     def rollups_made(self, spans: rollups.Spans) -> dict[int, int]:
         """Return the fingerprints of the rollups that there are, by their start."""
         return rollups.rollups_made(self._writer, spans)
 
-    def read_rollup(self, service: str, span_s: int, start_ns: int) -> bytes | None:
-        """Return the rollup of a span; None when it was not made."""
-        return rollups.read_rollup(self._writer, service, span_s, start_ns)
+    def read_rollups(self, service: str, span_s: int, starts_ns: Sequence[int]) -> dict[int, bytes]:
+        """Return the rollups of those of the spans that have one, by their start."""
+        return rollups.read_rollups(self._writer, service, span_s, starts_ns)
 
     def write_rollups(self, made: Sequence[rollups.Rollup]) -> None:
         """Write rollups."""

@@ -14,8 +14,8 @@ from tailbudget.sinks.clickhouse.connection import Client, Connection
 from tailbudget.sinks.clickhouse.pack import pack
 from tailbudget.sinks.clickhouse.unpack import unpack
 
-MAX_ROWS: Final = 50_000
-"""Rows an insert; a single pane with more is still one insert."""
+MAX_ROWS: Final = 20_000
+"""Rows an insert, of a kilobyte or two; a single pane with more is still one insert."""
 MAX_MONTHS: Final = 12
 """Partitions an insert; each becomes a part of its own (the server's own limit is 100)."""
 
@@ -82,6 +82,18 @@ def read_panes(
     return {pane.pane_ns: pane for pane in _read(connection, service, seconds)}
 
 
+def each_pane(
+    connection: Connection, service: str, panes_ns: Sequence[int]
+) -> Iterator[StoredPane]:
+    """Yield the newest version of those panes that exist, in order, a bounded number in memory.
+
+    Raises:
+        ClickHouseError: it may work later.
+    """
+    seconds = sorted({pane_ns // _SECOND_NS for pane_ns in panes_ns})
+    return _read(connection, service, seconds)
+
+
 def newest_pane(connection: Connection, service: str) -> int | None:
     """Return the start of a service's newest pane in nanoseconds; None when it has none."""
     sql = (
@@ -94,6 +106,13 @@ def newest_pane(connection: Connection, service: str) -> int | None:
     )
     newest_s, count = answer.result_rows[0]
     return int(newest_s) * _SECOND_NS if count else None
+
+
+def services(connection: Connection) -> list[str]:
+    """Return the names of the services that have panes, in order."""
+    sql = "SELECT DISTINCT service FROM panes WHERE stage = '(pane)' ORDER BY service"
+    answer = connection.request("looking for services", lambda client: client.query(sql))
+    return [str(name) for (name,) in answer.result_rows]
 
 
 def _read(connection: Connection, service: str, seconds: Sequence[int]) -> Iterator[StoredPane]:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tailbudget.schemas.audit_rows import (
+    FULL,
     AuditCauseRow,
     AuditCohortRow,
     AuditOptimizationRow,
@@ -85,6 +86,17 @@ def write_audits(connection: Connection, audits: Sequence[AuditRow]) -> None:
     names = list(_AUDITS)[len(_AUDIT_KEY) :]
     whole = ((*key, *(getattr(audit, name) for name in names)) for key, audit in pairs)
     _insert(connection, "audits", _AUDITS, whole)
+
+
+def newest_reports(connection: Connection, service: str) -> dict[int, int]:
+    """Return where the newest full report of each length of window ends, nanoseconds."""
+    rows = _select(
+        connection,
+        "SELECT window_s, toUnixTimestamp64Milli(max(end)) FROM audits"
+        " WHERE service = {service:String} AND version >= {full:UInt64} GROUP BY window_s",
+        {"service": service, "full": FULL},
+    )
+    return {int(window_s): int(end_ms) * _MS for window_s, end_ms in rows}
 
 
 def write_alerts(connection: Connection, alerts: Sequence[AlertRow]) -> None:

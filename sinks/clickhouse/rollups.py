@@ -36,11 +36,19 @@ FROM rollups FINAL
 WHERE service = {service:String} AND span_s = {span:UInt32}
     AND rollups.start >= {since:UInt32} AND rollups.start < {until:UInt32}
 """
-_PAYLOAD: Final = """
-SELECT payload
-FROM rollups FINAL
-WHERE service = {service:String} AND span_s = {span:UInt32} AND start = {start:UInt32}
+_STARTS: Final = """
+SELECT DISTINCT toUnixTimestamp(p.pane) AS start
+FROM panes AS p
+WHERE p.service = {service:String} AND p.stage = '(pane)'
+    AND p.pane >= {since:UInt32} AND p.pane < {until:UInt32}
+ORDER BY start
 """
+_PAYLOAD: Final = """
+SELECT toUnixTimestamp(start) AS at, payload
+FROM rollups FINAL
+WHERE service = {service:String} AND span_s = {span:UInt32} AND start IN {starts:Array(UInt32)}
+"""
+_LAST_S: Final = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +119,32 @@ def panes_by_span(connection: Connection, spans: Spans) -> dict[int, PanesOf]:
     }
 
 
+def pane_starts(connection: Connection, service: str, since_ns: int, until_ns: int) -> list[int]:
+    """Return when the panes that start in a range start, ascending."""
+    rows = _select(connection, _STARTS, Spans(service, 1, since_ns, until_ns))
+    return [int(start) * _SECOND_NS for (start,) in rows]
+
+
 def rollups_made(connection: Connection, spans: Spans) -> dict[int, int]:
     """Return the fingerprints of the rollups that there are, by their start."""
     rows = _select(connection, _MADE, spans)
     return {int(start) * _SECOND_NS: int(mark) for start, mark in rows}
 
 
-def read_rollup(connection: Connection, service: str, span_s: int, start_ns: int) -> bytes | None:
-    """Return the evidence of a span; None when it was not made."""
-    parameters = {"service": service, "span": span_s, "start": start_ns // _SECOND_NS}
+def read_rollups(
+    connection: Connection, service: str, span_s: int, starts_ns: Sequence[int]
+) -> dict[int, bytes]:
+    """Return the evidence of those of the spans that were made, by their start."""
+    if not starts_ns:
+        return {}
+    starts_s = [start_ns // _SECOND_NS for start_ns in starts_ns]
+    parameters = {"service": service, "span": span_s, "starts": starts_s}
     table = connection.request(
-        f"reading a rollup of {service}",
+        f"reading rollups of {service}",
         lambda client: client.query_arrow(_PAYLOAD, parameters=parameters, use_strings=False),
     )
-    return table["payload"][0].as_py() if table.num_rows else None
+    pairs = zip(table["at"].to_pylist(), table["payload"].to_pylist(), strict=True)
+    return {int(at) * _SECOND_NS: payload for at, payload in pairs}
 
 
 def write_rollups(connection: Connection, rollups: Sequence[Rollup]) -> None:
@@ -148,11 +168,16 @@ def _select(connection: Connection, sql: str, spans: Spans) -> list[tuple[Any, .
     parameters = {
         "service": spans.service,
         "span": spans.span_s,
-        "since": spans.since_ns // _SECOND_NS,
-        "until": min(-(-spans.until_ns // _SECOND_NS), 2**32 - 1),
+        "since": _second(spans.since_ns),
+        "until": _second(spans.until_ns),
     }
     answer = connection.request(
         f"looking for panes of {spans.service}",
         lambda client: client.query(sql, parameters=parameters),
     )
     return [tuple(row) for row in answer.result_rows]
+
+
+def _second(time_ns: int) -> int:
+    """Return the first whole second from a time on, as far as ClickHouse's DateTime goes."""
+    return min(max(-(-time_ns // _SECOND_NS), 0), _LAST_S)

@@ -48,3 +48,8 @@ def _visible(sign: str) -> str:
 def bare(text: str) -> str:
     """Return a sentence without its full stop, to stand within another."""
     return text.strip().removesuffix(".")
+
+
+def capital(text: str) -> str:
+    """Return a sentence that begins with a capital."""
+    return text[:1].upper() + text[1:]

@@ -14,14 +14,22 @@ from tailbudget.schemas.sections import Interval
 NOT_MEASURED: Final = "not measured"
 NO_TARGET: Final = "no target"
 _SMALLEST: Final = 6  # decimals at most: less is rounding error of the sums
+_MS: Final = 3  # the sketch begins at a microsecond
+_PCT: Final = 2
+_RATIO: Final = 3
 
 
-def number(value: float) -> str:
-    """Return a number with three or four significant digits, all digits from 1,000 on."""
+def number(value: float, most: int = _SMALLEST) -> str:
+    """Return a number with three or four significant digits, all digits from 1,000 on.
+
+    Args:
+        value: the number.
+        most: decimals at most.
+    """
     if not math.isfinite(value):
         return NOT_MEASURED
     size = abs(value)
-    text = f"{value:,.{_decimals(size)}f}"
+    text = f"{value:,.{min(_decimals(size), most)}f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
 
@@ -56,28 +64,28 @@ def insufficient(n: int) -> str:
 
 def ms(value: float | None, missing: str = NOT_MEASURED) -> str:
     """Return milliseconds, or what stands in their place."""
-    return missing if value is None else f"{number(value)} ms"
+    return missing if value is None else f"{number(value, _MS)} ms"
 
 
 def signed_ms(value: float | None, missing: str = NOT_MEASURED) -> str:
     """Return a difference in milliseconds with its sign."""
-    return missing if value is None else f"{signed(value)} ms"
+    return missing if value is None else f"{signed(value, _MS)} ms"
 
 
-def signed(value: float) -> str:
+def signed(value: float, most: int = _SMALLEST) -> str:
     """Return a number with its sign; what rounds to 0 has none."""
-    text = number(value)
+    text = number(value, most)
     return text if value <= 0 or text in ("0", NOT_MEASURED) else f"+{text}"
 
 
 def pct(value: float | None, missing: str = NOT_MEASURED) -> str:
     """Return per cent."""
-    return missing if value is None else f"{number(value)} %"
+    return missing if value is None else f"{number(value, _PCT)} %"
 
 
 def ratio(value: float | None, missing: str = NOT_MEASURED) -> str:
     """Return a number without a unit."""
-    return missing if value is None else number(value)
+    return missing if value is None else number(value, _RATIO)
 
 
 def interval_ms(interval: Interval | None, missing: str = NOT_MEASURED) -> str:
@@ -85,7 +93,7 @@ def interval_ms(interval: Interval | None, missing: str = NOT_MEASURED) -> str:
     if interval is None:
         return missing
     low, high = interval
-    return f"{number(low)} to {number(high)} ms"
+    return f"{number(low, _MS)} to {number(high, _MS)} ms"
 
 
 def yes_no(value: bool | None, missing: str = NOT_MEASURED) -> str:  # noqa: FBT001

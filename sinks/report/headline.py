@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, leading
-from tailbudget.sinks.report.clean import bare, clean
-from tailbudget.sinks.report.document import Line, Mark, Name, Span, say
-from tailbudget.sinks.report.figures import count, ms, pct, signed_ms, times, words
+from tailbudget.schemas.records import NO_SERVICE
+from tailbudget.schemas.verdicts import (
+    Audit,
+    Percentile,
+    Verdict,
+    is_refused,
+    is_unjudged,
+    leading,
+)
+from tailbudget.sinks.report.clean import SENTENCE_LENGTH, bare, clean
+from tailbudget.sinks.report.document import Line, Mark, Name, Span, Tone, say
+from tailbudget.sinks.report.figures import NO_TARGET, count, ms, pct, signed_ms, times, words
 from tailbudget.sinks.report.sections.cohorts import cohort_name, share_text, worst
 from tailbudget.sinks.report.sections.latency import TONES
 from tailbudget.sinks.report.sections.optimizations import saved_text
 
+_UNSURE: Final = (Verdict.INSUFFICIENT, Verdict.NO_DATA)
 _JUDGED: Final = ("p99", "p95", "p50")  # what an engineer asks for first
 
 _STEP_LENGTH: Final = 160  # so that the sentence stays one that is read at a glance
@@ -20,19 +29,35 @@ _STEP_LENGTH: Final = 160  # so that the sentence stays one that is read at a gl
 
 def headline(audit: Audit) -> Line:
     """Return what breaks and by how much, the tail driver, the worst cohort, the first fix."""
+    if is_refused(audit) and audit.verdict not in _UNSURE:
+        return _refused(audit)
     verdict = Mark(words(audit.verdict).upper(), TONES[audit.verdict])
-    spans: list[Span] = [verdict, ": ", Name(audit.provenance.service), " "]
-    spans += _state(audit)
+    if is_unjudged(audit):
+        verdict = Mark(NO_TARGET.upper(), Tone.WARN)
+    spans: list[Span] = [verdict, ": ", *_subject(audit), *_state(audit)]
     for clause in _clauses(audit):
         spans += ["; ", *clause]
     return say(*spans, ".")
+
+
+def _refused(audit: Audit) -> Line:
+    return say(Mark("REFUSED", Tone.WARN), ": ", clean(bare(audit.refused), SENTENCE_LENGTH), ".")
+
+
+def _subject(audit: Audit) -> Iterator[Span]:
+    if audit.provenance.service != NO_SERVICE:
+        yield from (Name(audit.provenance.service), " ")
+    elif audit.verdict in _UNSURE and not is_unjudged(audit):
+        yield "the service "
 
 
 def _state(audit: Audit) -> Iterator[Span]:
     rows = leading(audit.end_to_end)
     judged = [rows[name] for name in _JUDGED if name in rows]
     same = [row for row in judged if row.status is audit.verdict]
-    if audit.verdict is Verdict.NO_DATA or not same:
+    if is_unjudged(audit):
+        yield _met(judged[0])
+    elif audit.verdict is Verdict.NO_DATA or not same:
         yield f"has no judged percentile ({times(audit.provenance.n, 'request')})"
     elif audit.verdict is Verdict.INSUFFICIENT:
         yield f"had {times(audit.provenance.n, 'request')}, too few to judge {_names(same)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tailbudget.schemas.verdicts import Audit
-from tailbudget.sinks.report.document import Document, Name, say
+from tailbudget.sinks.report.document import Document, say
 from tailbudget.sinks.report.headline import headline
 from tailbudget.sinks.report.sections.baseline import baseline
 from tailbudget.sinks.report.sections.brief import brief
@@ -12,7 +12,7 @@ from tailbudget.sinks.report.sections.cohorts import cohorts
 from tailbudget.sinks.report.sections.cold_start import cold_start
 from tailbudget.sinks.report.sections.latency import end_to_end
 from tailbudget.sinks.report.sections.optimizations import optimizations
-from tailbudget.sinks.report.sections.provenance import provenance
+from tailbudget.sinks.report.sections.provenance import provenance, service_name
 from tailbudget.sinks.report.sections.recommendation import recommendation
 from tailbudget.sinks.report.sections.records import ledger, warnings
 from tailbudget.sinks.report.sections.shape import shape
@@ -41,6 +41,6 @@ def document(audit: Audit) -> Document:
     )
     return Document(
         headline=headline(audit),
-        title=say("Latency audit of ", Name(audit.provenance.service)),
+        title=say("Latency audit of ", service_name(audit)),
         sections=tuple(section for section in sections if section is not None),
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
@@ -33,6 +33,7 @@ _TONES: Final = {
     Tone.STRONG: "bold",
 }
 _INDENT: Final = (0, 0, 0, 2)
+_BETWEEN: Final = 2  # from one column to the next
 
 
 def text(audit: Audit, console: Console) -> None:
@@ -78,26 +79,56 @@ def _print_bullets(block: Bullets, console: Console) -> None:
 def _print_table(table: Table, console: Console) -> None:
     console.print()
     console.print(Text(f"{table.caption}:"))
-    grid = _grid(table)
-    needed = Measurement.get(console, console.options.update(max_width=10_000), grid).minimum
-    console.print(grid if needed <= console.width else _records(table))
+    room = console.width - _BETWEEN * (len(table.columns) - 1) - 2
+    widths = _widths(table, room)
+    console.print(_records(table) if widths is None else _grid(table, widths))
 
 
-def _grid(table: Table) -> Grid:
-    grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for at, column in enumerate(table.columns):
-        # Figures never break over lines, nor does what a row is named by.
-        whole = column.figures or not at
-        width = max((cell_len(_words(row[at])) for row in table.rows), default=0)
+def _widths(table: Table, room: int) -> list[int] | None:
+    """Return the width of each column; None when something would be cut off."""
+    numbers = range(len(table.columns))
+    widths = [_least_width(table, at) for at in numbers]
+    wanted = [_whole_width(table, at) - widths[at] for at in numbers]
+    spare = room - sum(widths)
+    if spare < 0:
+        return None
+    # Whoever wants little gets it: long notes break over lines, headings need not.
+    for at in sorted(numbers, key=wanted.__getitem__):
+        given = min(spare, wanted[at])
+        widths[at] += given
+        spare -= given
+    return widths
+
+
+def _grid(table: Table, widths: Sequence[int]) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for column, width in zip(table.columns, widths, strict=True):
         grid.add_column(
-            Text(column.heading),
-            justify="right" if column.figures else "left",
-            no_wrap=whole,
-            min_width=width if whole else None,
+            Text(column.heading), justify="right" if column.figures else "left", width=width
         )
     for row in table.rows:
-        grid.add_row(*(_line((cell,)) for cell in row))
+        cells = [_line((cell,)) for cell in row]
+        for at, cell in enumerate(cells):
+            cell.no_wrap = _is_whole(table, at) or None
+        grid.add_row(*cells)
     return grid
+
+
+def _is_whole(table: Table, at: int) -> bool:
+    """Figures never break over lines, nor does what a row is named by."""
+    return table.columns[at].figures or not at
+
+
+def _whole_width(table: Table, at: int) -> int:
+    texts = [table.columns[at].heading, *(_words(row[at]) for row in table.rows)]
+    return max(map(cell_len, texts))
+
+
+def _least_width(table: Table, at: int) -> int:
+    """Return the width below which something of a column would be cut off."""
+    texts = [_words(row[at]) for row in table.rows]
+    parts = texts if _is_whole(table, at) else [word for text in texts for word in text.split()]
+    return max(map(cell_len, [*table.columns[at].heading.split(), *parts]), default=0)
 
 
 def _records(table: Table) -> Grid:

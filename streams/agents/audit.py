@@ -25,9 +25,10 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.owned_partition import OwnedPartition
+from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
 from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.retrying import retrying
+from tailbudget.streams.settling import settles_ns
 from tailbudget.streams.stalls import Standing
 
 log = structlog.get_logger()
@@ -43,10 +44,6 @@ FORGET_S: Final = 7200.0
 
 GONE_S: Final = 600.0
 """A source that no worker marked for so long no longer holds commits back."""
-
-
-class _RevokedError(Exception):
-    """The partition went to another worker while we waited: what we were at is theirs."""
 
 
 class Audit:
@@ -88,7 +85,7 @@ class Audit:
             await self._ready.wait()
             partition = self._partitions.get(event.message.tp.partition)
             if partition is not None and self._current(event.message.generation_id):
-                with contextlib.suppress(_RevokedError):
+                with contextlib.suppress(RevokedError):
                     await self._take(partition, event.value)
             event.ack()
             self._moved.set()
@@ -129,6 +126,7 @@ class Audit:
                 self._unwritten += len(row.payload)
             for payload in service.audit.judge(now_ns, held):
                 await self._outbox.alert(name, orjson.dumps(payload))
+            await asyncio.sleep(0)
         await self._outbox.drain()
 
     async def flush(self) -> None:
@@ -139,14 +137,16 @@ class Audit:
             rows = [
                 row for service in services for row in service.panes.dirty(self._version(service))
             ]
+            settling = [self._settles_ns(service) for service in services]
             audits, self._rolling = self._rolling, []
             try:
                 await self._write(rows, audits)
             except BaseException:
                 self._rolling = audits + self._rolling
                 raise
-            for service in services:
+            for service, settled_ns in zip(services, settling, strict=True):
                 service.panes.written()
+                service.settled_ns = max(service.settled_ns, settled_ns)
             self.written += len(rows)
             self._unwritten = max(0, self._unwritten - size)
             self._written.set()
@@ -178,9 +178,9 @@ class Audit:
             for partition in self._partitions.values()
         )
 
-    def event_times(self) -> dict[str, int]:
-        """Return event time of each owned service, nanoseconds."""
-        return {name: self._now_ns(service) for name, service in self._services.items()}
+    def settled(self) -> dict[str, int]:
+        """Return event time up to which everything of an owned service is in ClickHouse."""
+        return {name: one.settled_ns for name, one in self._services.items() if one.settled_ns}
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
@@ -199,9 +199,9 @@ class Audit:
             if raw.offset < partition.next_offset:
                 continue
             message = partition.receive(raw)
-            if message is not None:
+            if isinstance(message, protocol.Mark):
                 self._arrived[message.source] = time.monotonic()
-            if isinstance(message, protocol.Segment):
+            elif message is not None:
                 await self._touch(message, partition)
             partition.next_offset = raw.offset + 1
         for service, segments in partition.by_service().items():
@@ -209,18 +209,21 @@ class Audit:
         partition.unfolded.clear()
 
     async def _touch(self, message: protocol.Segment, partition: OwnedPartition) -> None:
+        now = time.monotonic()
+        self._arrived |= {span.source: now for span in message.spans}
         service = self._services.get(message.service)
         if service is None:
-            service = await self._open(message.service, partition, message.watermark_ns)
-        service.sources.add(message.source)
-        service.seen = time.monotonic()
+            event_ns = min(span.watermark_ns for span in message.spans)
+            service = await self._open(message.service, partition, event_ns)
+        service.sources |= {span.source for span in message.spans}
+        service.seen = now
         self._due[message.service] = None
 
     async def _open(self, name: str, partition: OwnedPartition, event_ns: int) -> OwnedService:
         """Return a service that is new to this worker.
 
         Raises:
-            _RevokedError: the partition is no longer ours.
+            RevokedError: the partition is no longer ours.
         """
         number = partition.tp.partition
         service = await open_service(name, number, self._settings, self._store, event_ns=event_ns)
@@ -230,15 +233,16 @@ class Audit:
 
     def _require(self, partition: OwnedPartition) -> None:
         if self._partitions.get(partition.tp.partition) is not partition:
-            raise _RevokedError
+            raise RevokedError
 
     async def _fold(self, partition: OwnedPartition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
         if service is None:
             watermarks = partition.assembly.watermarks()
-            event_ns = min(watermarks[one.source] for one in folded)
+            sources = {source for one in folded for source in one.ends}
+            event_ns = min(watermarks[source] for source in sources)
             service = await self._open(name, partition, event_ns)
-            service.sources |= {one.source for one in folded}
+            service.sources |= sources
         if missing := service.panes.missing(folded):
             stored = await retrying(
                 lambda: asyncio.to_thread(self._store.read_panes, name, missing)
@@ -287,6 +291,10 @@ class Audit:
         watermarks = self._partitions[service.partition].assembly.watermarks()
         since = time.monotonic() - self._settings.stream.idle_s
         return service.now_ns(watermarks, self._arrived, since)
+
+    def _settles_ns(self, service: OwnedService) -> int:
+        closed_ns = self._now_ns(service) - int(self._settings.stream.grace_s * 1e9)
+        return settles_ns(service, self._partitions[service.partition], closed_ns)
 
     def _current(self, generation: int) -> bool:
         return bool(self._consumer().app.consumer_generation_id == generation)

@@ -1,9 +1,9 @@
 """The ingest agent: request messages in, pane summaries out.
 
 It gathers polls until they make a batch, decodes it and collects the columns of a source partition.
-Every tick it closes the open segment: summarises it per service, publishes the summaries and the
-dead letters, waits until the broker has them, and commits the segment's end.
-Only then is the next segment of that source sent, which is what `streams.protocol` builds on.
+Every tick it closes the open segments: summarises those of a topic per service, publishes the
+summaries and the dead letters, waits until the broker has them, and commits all ends at once.
+Only then are the next segments sent, which is what `streams.protocol` builds on.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from faust.types import TP
 
 from tailbudget.models.select import encode_parts
 from tailbudget.schemas import ledger
+from tailbudget.schemas.records import NO_SERVICE, Decoded
 from tailbudget.schemas.settings import Settings
 from tailbudget.streams import protocol
 from tailbudget.streams.agents.deploys import deploy_event
 from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.dedup import Dedup
-from tailbudget.streams.gathering import Gathering
+from tailbudget.streams.gathering import Gathering, Share
 from tailbudget.streams.held_positions import Positions
 from tailbudget.streams.holding import Holding
 from tailbudget.streams.holes import HoleGuard
@@ -31,9 +32,12 @@ from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.segment_summaries import SegmentSummaries
 from tailbudget.streams.sources import HOLDING, Decoder
-from tailbudget.streams.sources.base import NO_SERVICE
+from tailbudget.streams.unknown_columns import UnknownColumns
 
 log = structlog.get_logger()
+
+Cut = Mapping[TP, tuple[Intake, Pending]]
+"""The segments of one tick."""
 
 MAX_BODY: Final = 700_000
 """Bytes of a summary in one message: Kafka's default limit is a million."""
@@ -73,6 +77,9 @@ class Ingest:
         self._consumer = consumer
         self._outbox = outbox
         self._decoders = decoders
+        # One decoder for all partitions of a topic, unless it holds what came of one.
+        holding = {entry.topic for entry in settings.kafka.requests if entry.format in HOLDING}
+        self._common = {topic: make() for topic, make in decoders.items() if topic not in holding}
         self._incarnations = incarnations
         self._summaries = SegmentSummaries(settings)
         self._touched: dict[TP, frozenset[str]] = {}
@@ -88,7 +95,7 @@ class Ingest:
         self._flushing = asyncio.Lock()
         self._flushed_at = self._marked_at = time.monotonic()
         self._arrived_s = 0.0
-        self._unknown: set[str] = set()
+        self._unknown = UnknownColumns()
 
     async def run(self, stream: Any) -> None:
         """Consume polls until the app stops."""
@@ -129,7 +136,7 @@ class Ingest:
                 start=start,
                 position=starts[tp],
                 held_from=starts[tp],
-                decoder=self._decoders[tp.topic](),
+                decoder=self._common.get(tp.topic) or self._decoders[tp.topic](),
                 attempts=self._holding.attempts(),
                 pane_ns=int(stream.pane_s * 1e9),
                 grace_ns=int(stream.grace_s * 1e9),
@@ -152,15 +159,7 @@ class Ingest:
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
-        return {
-            source.key: {
-                "read": source.position,
-                "committed": source.committed,
-                "records_pending": source.records,
-                "watermark_ns": source.watermark_ns,
-            }
-            for source in self.sources.values()
-        }
+        return {source.key: source.status() for source in self.sources.values()}
 
     async def _take(self, tp: TP, messages: list[Any], generation: int) -> None:
         source = self.sources.get(tp)
@@ -179,23 +178,29 @@ class Ingest:
             return
         self._arrived_s = fresh[-1].timestamp / 1000.0
         if self._gathering.add(tp, fresh):
-            self._decode(tp, source)
+            self._decode(tp.topic)
 
-    def _decode(self, tp: TP, source: Intake) -> None:
-        """Decode what waits."""
-        end = self._gathering.end(tp)
-        if end is not None:
-            batch = self._gathering.take(tp, time.time_ns())
-            decoded = source.decoder.decode(batch)
-            self._name_unknown(decoded.unknown)
-            source.add(decoded, end)
+    def _decode(self, topic: str) -> None:
+        """Decode what waits of a topic."""
+        gathered = self._gathering.take(topic, time.time_ns())
+        if topic not in self._common:
+            for share in gathered.shares:
+                self._add(share, self.sources[share.tp].decoder.decode(gathered.of(share)))
+            return
+        decoded = self._common[topic].decode(gathered.batch)
+        for share, mine in gathered.apart(decoded):
+            self._add(share, mine)
+
+    def _add(self, share: Share, decoded: Decoded) -> None:
+        self._unknown.name(decoded.unknown)
+        self.sources[share.tp].add(decoded, share.end)
 
     async def flush(self) -> None:
         """Publish and commit the open segments of all sources."""
         async with self._flushing:
             self._flushed_at = time.monotonic()
-            for tp, source in self.sources.items():
-                self._decode(tp, source)
+            for topic in self._gathering.topics:
+                self._decode(topic)
             cut = {
                 tp: (source, source.cut())
                 for tp, source in self.sources.items()
@@ -223,33 +228,40 @@ class Ingest:
         """The last offset that we sent to each panes partition."""
         return self._outbox.reached
 
-    async def _send(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
+    async def _send(self, cut: Cut) -> None:
+        for topic in sorted({tp.topic for tp in cut}):
+            taken = [segment for tp, segment in cut.items() if tp.topic == topic]
+            for service in sorted({name for _, pending in taken for name in pending.services}):
+                await self._send_service(service, [t for t in taken if service in t[1].services])
         for tp, (source, pending) in cut.items():
-            for service in sorted(pending.services):
-                await self._send_service(source, pending, service)
             for deploy in pending.deploys:
                 await self._outbox.deploy(deploy.service, deploy_event(deploy))
             for key, value in dead_letters(tp, source.key, pending.rejected):
                 await self._outbox.dead_letter(key, value)
-            await asyncio.sleep(0)
 
-    async def _send_service(self, source: Intake, pending: Pending, service: str) -> None:
-        bodies = encode_parts(self._summaries.of(pending, service), MAX_BODY)
+    async def _send_service(self, service: str, taken: list[tuple[Intake, Pending]]) -> None:
+        """Send the summary of all of a topic's segments as one: a cohort then costs once."""
+        spans = tuple(
+            protocol.Span(source.key, pending.start, pending.end, source.watermark_ns)
+            for source, pending in taken
+        )
+        # In a thread: what was sent before goes its way to a verdict meanwhile.
+        bodies = await asyncio.to_thread(self._bodies, service, [pending for _, pending in taken])
         for part, body in enumerate(bodies):
             message = protocol.Segment(
-                source=source.key,
-                generation=source.generation,
-                start=pending.start,
-                end=pending.end,
+                spans=spans,
+                generation=taken[0][0].generation,
                 part=part,
                 parts=len(bodies),
                 service=service,
-                watermark_ns=source.watermark_ns,
                 body=body,
             )
             await self._outbox.segment(service, protocol.encode(message))
 
-    async def _commit(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> None:
+    def _bodies(self, service: str, pending: list[Pending]) -> list[bytes]:
+        return encode_parts(self._summaries.of(pending, service), MAX_BODY)
+
+    async def _commit(self, cut: Cut) -> None:
         """Commit the ends of these segments; sources that are no longer ours are dropped."""
         offsets = {tp: pending.end for tp, (_, pending) in cut.items()}
         generation = next(iter(cut.values()))[0].generation
@@ -260,11 +272,12 @@ class Ingest:
                 self._touched[tp] = pending.services
             elif self.sources.get(tp) is source:
                 del self.sources[tp]
+                self._gathering.forget(tp)
 
     def _marks_are_due(self) -> bool:
         return time.monotonic() - self._marked_at >= MARK_S
 
-    def _unproven(self, cut: Mapping[TP, tuple[Intake, Pending]]) -> list[TP]:
+    def _unproven(self, cut: Cut) -> list[TP]:
         """Return the sources whose last segment the messages of this tick do not prove."""
         if self._marks_are_due():
             self._marked_at = time.monotonic()
@@ -286,16 +299,6 @@ class Ingest:
                 source.key, source.generation, source.committed, source.watermark_ns
             )
             await self._outbox.mark(protocol.encode(mark))
-
-    def _name_unknown(self, names: frozenset[str]) -> None:
-        """Say once about each column that it is no stage, covariate or dimension."""
-        for name in sorted(names - self._unknown):
-            log.warning(
-                "unknown column",
-                column=name[:80],
-                remedy="list it under covariates or cohort_dims, or leave it out of the records",
-            )
-        self._unknown |= names
 
     async def _seek_back(self, tp: TP, offset: int) -> None:
         await self._consumer().seek(tp, offset)

@@ -57,7 +57,8 @@ class Notify:
         self._channels = channels
         self._store = store
         self._consumer = consumer
-        self._told: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str]] = set()  # those of services asked about
+        self._asked: set[str] = set()
 
     async def run(self, stream: Any) -> None:
         """Consume polls until the app stops."""
@@ -69,6 +70,10 @@ class Notify:
                 self._consumer().advance(event.message.tp, message.offset + 1)
             event.ack()
 
+    def revoke(self) -> None:
+        """Forget what was told: other owners may tell more before we are owners again."""
+        self._told, self._asked = set(), set()
+
     def _payload(self, tp: TP, message: Any) -> Mapping[str, Any] | None:
         try:
             return alert_payload(message.value)
@@ -79,21 +84,24 @@ class Notify:
             return None
 
     async def _tell(self, payload: Mapping[str, Any]) -> None:
-        key = (str(payload["alert_id"]), str(payload["state"]))
-        if key in self._told or await self._told_before(payload, key):
+        key, told = (str(payload["alert_id"]), str(payload["state"])), self._told
+        if await self._told_before(str(payload["service"]), key):
             return
         message = render(payload)
         wanted = [chat for channel, chat in self._channels if channel.wants(message.service)]
         await asyncio.gather(*(self._deliver(chat, message) for chat in wanted))
         row = _row(payload)
         await retrying(lambda: asyncio.to_thread(self._store.write_alerts, [row]))
-        self._told.add(key)
+        told.add(key)
 
-    async def _told_before(self, payload: Mapping[str, Any], key: tuple[str, str]) -> bool:
-        rows = await retrying(
-            lambda: asyncio.to_thread(self._store.last_alerts, str(payload["service"]))
-        )
-        return key in {(row.alert_id, row.state) for row in rows}
+    async def _told_before(self, service: str, key: tuple[str, str]) -> bool:
+        """Return whether an earlier owner told it: it is asked once, we know what we told."""
+        told, asked = self._told, self._asked
+        if service not in asked:
+            rows = await retrying(lambda: asyncio.to_thread(self._store.last_alerts, service))
+            told |= {(row.alert_id, row.state) for row in rows}
+            asked.add(service)
+        return key in told
 
     async def _deliver(self, chat: Chat, message: ChatMessage) -> None:
         wait_s, since = FIRST_WAIT_S, time.monotonic()

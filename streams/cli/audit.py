@@ -95,6 +95,7 @@ def audit(
             "give a LOG, or --sql" if log is None else "a LOG and --sql exclude each other",
             remedy="such as tailbudget audit requests.jsonl --slo p99=200",
         )
+    extras = judging.Extras.asked(propose_slo=propose_slo, advice=advice, context=context)
     chosen = settings(config)
     from tailbudget.streams import log_report  # noqa: PLC0415 (it takes polars and numpy)
     from tailbudget.streams.audit_log import Wanted, parse_format  # noqa: PLC0415
@@ -122,7 +123,6 @@ def audit(
         baseline=baseline,
         workload=workload,
     )
-    extras = judging.Extras(propose_slo=propose_slo, advice=advice, context=context)
     with Rejects(rejected) as rejects, LogProgress() as progress:
         made = log_report.make(chosen, asked, progress.show, rejects.write)
     judging.print_report((made.audit, made.evidence), extras, format_, output)

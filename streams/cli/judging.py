@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
+from tailbudget.schemas.context import Context, load_context
 from tailbudget.schemas.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -75,12 +76,23 @@ class Extras:
     Attributes:
         propose_slo: the SLO that the profile supports.
         advice: the optimisation brief.
-        context: file about the service, for the brief.
+        context: about the service, for the brief.
     """
 
     propose_slo: bool = False
     advice: bool = False
-    context: Path | None = None
+    context: Context = field(default_factory=Context)
+
+    @classmethod
+    def asked(cls, *, propose_slo: bool, advice: bool, context: Path | None) -> Self:
+        """Return what the options say.
+
+        Raises:
+            ConfigError: the context is wrong, or nothing would read it.
+        """
+        if context is not None and not advice:
+            raise ConfigError("--context is for the brief", remedy="add --advice")
+        return cls(propose_slo, advice, load_context(context) if context else Context())
 
 
 def slow_threshold(text: str) -> str | float:
@@ -104,18 +116,19 @@ def slow_threshold(text: str) -> str | float:
 
 
 def exit_status(audit: Audit) -> int:
-    """Return 0 within the SLO, 1 for a breach, 3 for a refusal, 4 for not enough data."""
-    from tailbudget.schemas.verdicts import Verdict  # noqa: PLC0415
+    """Return 0 within the SLO, 1 for a breach, 3 for a refusal, 4 for not enough data.
 
-    if audit.refused:
+    Where only part of the audit is refused, as without stages, what was judged goes before it.
+    """
+    from tailbudget.schemas.verdicts import Verdict, is_refused, is_unjudged  # noqa: PLC0415
+
+    if is_refused(audit):
         return 3
     if audit.verdict is Verdict.BREACH:
         return 1
-    if audit.verdict in {Verdict.OK, Verdict.AT_RISK}:
-        return 0
-    promised = audit.provenance.slo is not None and audit.provenance.slo.items()
-    judged = all(row.status is None for row in audit.end_to_end)
-    return 0 if judged and not promised else 4
+    if audit.verdict not in {Verdict.OK, Verdict.AT_RISK} and not is_unjudged(audit):
+        return 4
+    return 3 if audit.refused else 0
 
 
 def print_report(
@@ -130,7 +143,7 @@ def print_report(
         output: a file; None is standard output.
 
     Raises:
-        ConfigError: the file cannot be written, or the context is wrong.
+        ConfigError: the file cannot be written.
         typer.Exit: always, with the exit status.
     """
     from tailbudget.streams.rendering import render, with_extras  # noqa: PLC0415
@@ -138,7 +151,7 @@ def print_report(
     audit = with_extras(*found, extras)
     if output is not None:
         _write(render(audit, format_.value), output)
-    elif format_ is Format.TEXT:
+    elif format_ is Format.TEXT and sys.stdout.isatty():
         from rich.console import Console  # noqa: PLC0415
 
         from tailbudget.sinks.report.text_report import text  # noqa: PLC0415

@@ -46,7 +46,8 @@ class LogProgress:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if self._bar.console.is_terminal:
+            self._bar.stop()
 
     def show(self, progress: Progress) -> None:
         """Show how far the reading is."""
@@ -104,7 +105,7 @@ class Rejects:
         """Tell of one row."""
         self._count += 1
         if self._count <= _MOST_SAID:
-            self._console.print(f"rejected: {where}: {what.reason}: {what.detail}")
+            self._console.print(f"{where}: {what.reason}: {what.detail}")
         if self._file is not None:
             row = {"where": where, "reason": what.reason, "detail": what.detail}
             raw = what.raw.decode("utf-8", "replace")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.settings import parse_slo
 from tailbudget.streams.cli import judging
 from tailbudget.streams.cli.judging import Format
@@ -47,15 +48,22 @@ def report(
     now_ns = time.time_ns()
     start_ns = instant_ns(since, now_ns)
     end_ns = now_ns if until is None else instant_ns(until, now_ns)
+    if start_ns >= end_ns:
+        raise ConfigError(
+            f"--since {since!r} is not before {f'--until {until!r}' if until else 'now'}",
+            remedy="such as --since 48h --until 24h",
+        )
     threshold = judging.slow_threshold(slow_request_threshold)
+    extras = judging.Extras.asked(propose_slo=propose_slo, advice=advice, context=context)
     chosen = settings(config)
     if data is not None:
         chosen = chosen.in_directory(data)
+    from tailbudget.streams import logs  # noqa: PLC0415
     from tailbudget.streams.history import Span  # noqa: PLC0415
     from tailbudget.streams.service_report import Past, ask_report  # noqa: PLC0415
 
+    logs.set_up("warning")  # standard output is the report's
     past = Past(service, Span(start_ns, end_ns), now_ns)
     target = parse_slo(slo) if slo else None
     found = ask_report(chosen, past, slo=target, slow_request_threshold=threshold)
-    extras = judging.Extras(propose_slo=propose_slo, advice=advice, context=context)
     judging.print_report(found, extras, format_, output)

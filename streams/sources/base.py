@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Final, Protocol, overload
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.schemas.records import Decoded
 from tailbudget.streams.sources.mapping import Mapped
-
-NO_SERVICE: Final = "(none)"
-"""The service of a record that names none, where the source has no default either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,10 @@ class Ids(Sequence[str]):
             return self._series[index].to_list()
         return str(self._series[int(index)])
 
+    def gather(self, at: NDArray[np.intp]) -> list[str]:
+        """Look up ids at these indices."""
+        return list(self._series[at].to_list())  # its `gather` plans a query
+
 
 def build(rows: Rows, rules: Rules) -> tuple[Columns | None, tuple[str, ...]]:
     """Return the accepted rows (None where there are none) and the unknown columns; count all."""

@@ -10,9 +10,9 @@ import orjson
 import polars as pl
 from numpy.typing import NDArray
 
-from tailbudget.schemas.records import Decoded, Rejected
+from tailbudget.schemas.records import NO_SERVICE, Decoded, Rejected
 from tailbudget.streams.sources import fields, numbers
-from tailbudget.streams.sources.base import NO_SERVICE, Rules
+from tailbudget.streams.sources.base import Rules
 from tailbudget.streams.sources.native import CULPRIT
 from tailbudget.streams.sources.renamed import renamed
 from tailbudget.streams.sources.services import Batch, judge

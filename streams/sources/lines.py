@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Final, TypeGuard, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from tailbudget.streams.sources.repair import read
 
 _BLANK: Final = b" \t\r\n"
 RAW_BYTES: Final = 1024
+_NEWLINE: Final = ord("\n")
+_OPEN: Final = ord("{")
+_CLOSE: Final = ord("}")
+_MOST_BLANKS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,8 @@ class Lines:
         rejected: records that are too long to be read, with their arrival.
     """
 
-    lines: list[bytes]
-    raw: list[bytes]
+    lines: Sequence[bytes]
+    raw: Sequence[bytes]
     offset: NDArray[np.int64]
     arrival_ns: NDArray[np.int64]
     blob: bytes
@@ -58,7 +62,8 @@ def split(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
     values, offset, arrival = batch.values, batch.offset, batch.arrival_ns
     if _seem_single(values) and max(map(len, values), default=0) <= max_record_bytes:
         return Lines(values, values, offset, arrival, b"\n".join(values), exact=False)
-    return _split_each(values, offset, arrival, max_record_bytes)
+    packed = _split_packed(values, offset, arrival, max_record_bytes)
+    return packed or _split_each(values, offset, arrival, max_record_bytes)
 
 
 def apart(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
@@ -98,6 +103,63 @@ def _seem_single(values: list[bytes | None]) -> TypeGuard[list[bytes]]:
     if not all(values) or any(map(bytes.isspace, values)):  # type: ignore[arg-type]
         return False
     return not values or b"\n" not in (values[0] or b"").rstrip()
+
+
+def _split_packed(
+    values: list[bytes | None], offset: NDArray[np.int64], arrival: NDArray[np.int64], most: int
+) -> Lines | None:
+    """Return what `_split_each` does where each line seems to be an object, else None.
+
+    That is where each newline stands between "}", perhaps with blanks behind it, and "{": inside of
+    a value nothing may.
+    """
+    full = [value for value in values if value]
+    if len(full) < len(values) or not full or max(map(len, full)) > most:
+        return None
+    blob = b"\n".join(full)
+    letters = np.frombuffer(blob, np.uint8)
+    ends = np.flatnonzero(letters == _NEWLINE)
+    if letters[0] != _OPEN or len(ends) == 0 or ends[-1] == len(letters) - 1:
+        return None
+    if not (letters[ends + 1] == _OPEN).all() or not _closed(letters, ends):
+        return None
+    first = np.cumsum([0, *(len(value) + 1 for value in full[:-1])])
+    source = np.searchsorted(first, np.append(0, ends + 1), "right") - 1
+    lines = _Apart(blob, len(source))
+    return Lines(lines, lines, offset[source], arrival[source], blob)
+
+
+def _closed(letters: NDArray[np.uint8], ends: NDArray[np.intp]) -> bool:
+    """Return whether "}" is the last letter before each of these places that is no blank."""
+    at = ends - 1
+    for _ in range(_MOST_BLANKS):
+        last = letters[at]
+        blank = (last == _BLANK[0]) | (last == _BLANK[1]) | (last == _BLANK[2])
+        if not blank.any():
+            return bool((last == _CLOSE).all())
+        at = at - blank  # the text begins with no blank, so this ends in it
+    return False
+
+
+class _Apart(Sequence[bytes]):
+    """Lines of a text, taken apart only when one is asked for: mostly none is."""
+
+    def __init__(self, blob: bytes, count: int) -> None:
+        self._blob = blob
+        self._count = count
+        self._lines: list[bytes] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if self._lines is None:
+            self._lines = self._blob.split(b"\n")
+        return self._lines[index]
 
 
 def _split_each(

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tailbudget.schemas import ledger
-from tailbudget.schemas.records import Columns, Decoded, Rejected
+from tailbudget.schemas.records import NO_SERVICE, Columns, Decoded, Rejected
 from tailbudget.streams.sources import fields, repair
-from tailbudget.streams.sources.base import NO_SERVICE, Rules, SourceMessage
+from tailbudget.streams.sources.base import Rules, SourceMessage
 from tailbudget.streams.sources.lines import Lines, split
 from tailbudget.streams.sources.ndjson import Reader, Table
 from tailbudget.streams.sources.renamed import renamed

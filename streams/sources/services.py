@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tailbudget.schemas.records import Columns
+from tailbudget.schemas.records import NO_SERVICE, Columns
 from tailbudget.streams.sources import fields
-from tailbudget.streams.sources.base import NO_SERVICE, Rules
+from tailbudget.streams.sources.base import Rules
 from tailbudget.streams.sources.columns import Rows, build
 from tailbudget.streams.sources.tally import Tally
 

@@ -17,6 +17,7 @@ from tailbudget.streams.sources import timetext
 from tailbudget.streams.sources.timetext import NS, UNREADABLE
 
 _ISO: Final = 19  # "2026-03-02T10:00:00"
+_ZONE: Final = 5  # letters of an offset without a colon
 _ISO_DIGITS: Final = [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18]
 _LONGEST: Final = 40
 _SIGN: Final = {"minus": ord("-"), "plus": ord("+")}
@@ -81,8 +82,9 @@ def _iso(matrix: Matrix) -> tuple[Ints, Mask]:
     length = matrix.shape[1]
     fraction, zone = _layout(matrix[0])
     digits = _ISO_DIGITS + list(range(_ISO + 1, _ISO + 1 + fraction))
-    if zone == 6:
-        digits += [length - 5, length - 4, length - 2, length - 1]
+    hours = length - zone + 1  # where the hours of the zone begin
+    if zone >= _ZONE:
+        digits += [hours, hours + 1, length - 2, length - 1]
     columns = np.ascontiguousarray(matrix.T)
     good = (columns[digits] - np.uint8(48) <= 9).all(axis=0) & _punctuated(columns, fraction, zone)
     shared = _shared(columns)
@@ -100,10 +102,10 @@ def _iso(matrix: Matrix) -> tuple[Ints, Mask]:
     good &= (month >= 1) & (month <= 12) & (day >= 1) & (hour <= 23) & (minute <= 59)
     good &= (second <= 59) & (day <= _days_in_month(year, np.clip(month, 1, 12)))
     seconds = _days(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
-    if zone == 6:
-        good &= (two(length - 5) <= 23) & (two(length - 2) <= 59)
-        shift = two(length - 5) * 3_600 + two(length - 2) * 60
-        seconds -= np.where(columns[length - 6] == _SIGN["minus"], -shift, shift)
+    if zone >= _ZONE:
+        good &= (two(hours) <= 23) & (two(length - 2) <= 59)
+        shift = two(hours) * 3_600 + two(length - 2) * 60
+        seconds -= np.where(columns[length - zone] == _SIGN["minus"], -shift, shift)
     good &= (year >= 1900) & (year <= 2199)  # others might not fit into 64 bits
     below = np.zeros(len(matrix), np.int64)
     for place in range(_ISO + 1, _ISO + 1 + min(fraction, 9)):
@@ -120,11 +122,13 @@ def _shared(columns: Matrix) -> int:
 
 
 def _layout(row: Matrix) -> tuple[int, int]:
-    """Return the number of fraction digits and the length of the zone: 0, 1 ("Z") or 6."""
+    """Return the number of fraction digits and the length of the zone: 0, 1 ("Z"), 5 or 6."""
     length = len(row)
     zone = 1 if int(row[-1]) in b"Zz" else 0
     if length >= _ISO + 6 and int(row[-6]) in b"+-" and int(row[-3]) == ord(":"):
         zone = 6
+    elif length >= _ISO + _ZONE and int(row[-_ZONE]) in b"+-":
+        zone = _ZONE
     return max(length - zone - _ISO - 1, 0), zone
 
 
@@ -139,8 +143,9 @@ def _punctuated(columns: Matrix, fraction: int, zone: int) -> Mask:
         good &= False
     if zone == 1:
         good &= (columns[-1] == ord("Z")) | (columns[-1] == ord("z"))
-    if zone == 6:
-        good &= (columns[-6] == _SIGN["plus"]) | (columns[-6] == _SIGN["minus"])
+    if zone >= _ZONE:
+        good &= (columns[-zone] == _SIGN["plus"]) | (columns[-zone] == _SIGN["minus"])
+    if zone > _ZONE:
         good &= columns[-3] == ord(":")
     return good
 

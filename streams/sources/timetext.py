@@ -1,6 +1,7 @@
 """What a timestamp is: RFC 3339, or an epoch in s, ms, us or ns, told apart by its size.
 
-The zone may be missing (UTC is meant), the "T" may be a space, the fraction may have any number
+The zone may be missing (UTC is meant) or lack its colon (as ISO 8601 and strftime's %z write it),
+the "T" may be a space, the fraction may have any number
 of digits (those beyond nanoseconds are cut). An epoch may be fractional and may be a string.
 """
 
@@ -34,7 +35,7 @@ _UNITS: Final = ((10**11, NS), (10**14, 10**6), (10**17, 10**3))
 """
 
 _ISO: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))?",
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):?(\d\d))?",
     re.ASCII,
 )
 NAIVE: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)

@@ -16,8 +16,8 @@ import numpy as np
 import orjson
 
 from tailbudget.schemas import ledger
-from tailbudget.schemas.records import Decoded, Rejected
-from tailbudget.streams.sources.base import NO_SERVICE, Rules, SourceBatch, SourceMessage
+from tailbudget.schemas.records import NO_SERVICE, Decoded, Rejected
+from tailbudget.streams.sources.base import Rules, SourceBatch, SourceMessage
 from tailbudget.streams.sources.lines import Lines
 from tailbudget.streams.sources.native import NativeDecoder
 from tailbudget.streams.sources.span import Span

@@ -4,8 +4,9 @@
 
 A producer process sends records of one service with 2,000 cohorts and 7 latency columns at a
 steady rate; the worker audits them and writes its panes to the embedded ClickHouse in the same
-process. Printed: the peak (VmHWM) and current (VmRSS) resident memory, as time goes by, and what
-the embedded ClickHouse says of itself.
+process, or with `--external` over HTTP to that of another process, as `tailbudget worker` does.
+Printed: the peak (VmHWM) and current (VmRSS) resident memory of the worker, as time goes by, what
+of it is no page of a file (RssAnon), and what the embedded ClickHouse says of itself.
 """
 
 from __future__ import annotations
@@ -18,18 +19,28 @@ from pathlib import Path
 from process import ROOT, Child, cpu_s, memory_mb
 from rich.console import Console
 from rich.table import Table
-from stack import WorkerProcess, broker, folder
+from stack import WorkerProcess, broker, database, folder
 
 
 def main() -> int:
     """Run it and print the table."""
     options = _options()
     table = Table(title=f"{options.cohorts:,} cohorts x 7 columns, {options.rate:,.0f} records/s")
-    for name in ("after s", "peak MB", "resident MB", "ClickHouse MB", "worker cores", "cohorts"):
+    for name in ("after s", "peak MB", "resident MB", "anonymous MB", "ClickHouse MB"):
         table.add_column(name, justify="right")
-    with folder() as home, broker(options.bootstrap, embedded=False, home=home) as bootstrap:
+    for name in ("worker cores", "cohorts"):
+        table.add_column(name, justify="right")
+    with (
+        folder() as home,
+        broker(options.bootstrap, embedded=False, home=home) as bootstrap,
+        database(home, external=options.external) as clickhouse,
+    ):
         worker = WorkerProcess(
-            bootstrap, home, defaults={"slo": "p95=300,p99=500"}, stream={"max_cohorts": 5000}
+            bootstrap,
+            home,
+            defaults={"slo": "p95=300,p99=500"},
+            stream={"max_cohorts": 5000},
+            clickhouse=clickhouse,
         )
         with worker, Child(_producer(options, bootstrap, worker.topic, home), log=home / "p.log"):
             began, used = time.monotonic(), cpu_s(worker.pid)
@@ -49,15 +60,15 @@ def main() -> int:
     return 0
 
 
-def _memory(worker: WorkerProcess) -> tuple[str, str, str]:
+def _memory(worker: WorkerProcess) -> tuple[str, ...]:
     sql = "SELECT value FROM system.metrics WHERE metric = 'MemoryTracking'"
     figures = (
         memory_mb(worker.pid, "VmHWM"),
         memory_mb(worker.pid, "VmRSS"),
+        memory_mb(worker.pid, "RssAnon"),
         float(worker.query(sql)[0][0]) / 1e6,
     )
-    peak, resident, engine = (f"{value:.0f}" for value in figures)
-    return peak, resident, engine
+    return tuple(f"{value:.0f}" for value in figures)
 
 
 def _producer(options: argparse.Namespace, bootstrap: str, topic: str, home: Path) -> list[str]:
@@ -83,6 +94,9 @@ def _options() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--bootstrap", help="a Kafka to use; by default one is started")
+    parser.add_argument(
+        "--external", action="store_true", help="ClickHouse in another process, as in production"
+    )
     parser.add_argument("--cohorts", type=int, default=2000)
     parser.add_argument("--rate", type=float, default=10_000, help="records/s")
     parser.add_argument("--seconds", type=float, default=90)

@@ -35,6 +35,25 @@ def broker(bootstrap: str | None, *, embedded: bool, home: Path) -> Iterator[str
             yield kafka.output.split(" answers at ")[1].split(";")[0]
 
 
+@contextmanager
+def database(home: Path, *, external: bool) -> Iterator[dict[str, Any]]:
+    """Yield the settings of a ClickHouse that is another process; none for the embedded one."""
+    if not external:
+        yield {}
+        return
+    sys.path.append(str(ROOT / "tests" / "support"))
+    from clickhouse_server import ClickHouseServer  # noqa: PLC0415 - it loads the engine
+
+    with ClickHouseServer(home / "clickhouse") as server:
+        yield {
+            "interface": "http",
+            "host": "127.0.0.1",
+            "port": server.port,
+            "username": server.username,
+            "password": server.password,
+        }
+
+
 class WorkerProcess:
     """`tailbudget worker` as a process of its own, with its own topics and embedded ClickHouse.
 

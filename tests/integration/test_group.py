@@ -30,10 +30,12 @@ FOREIGN = (
     b"",
     b"hello",
     None,
-    b"TP\x01\xff\xff\xff\x7f",
-    b"TP\x01\x02\x00\x00\x00[]",
+    b"TP\x02\xff\xff\xff\x7f",
+    b"TP\x02\x02\x00\x00\x00[]",
     protocol.encode(protocol.Mark("a:0:1", 1, 0, 0)).replace(b'"start":0', b'"start":{}'),
-    protocol.encode(protocol.Segment("a:0:1", 1, 0, 1, 0, 1, "chat", 0, b"no summary")),
+    protocol.encode(
+        protocol.Segment((protocol.Span("a:0:1", 0, 1, 0),), 1, 0, 1, "chat", b"no summary")
+    ),
 )
 
 
@@ -122,7 +124,7 @@ def test_a_message_of_a_newer_release_ends_the_worker(
             worker,
         ):
             worker.wait_for(lambda: False, "the failure")
-        assert "version 2, this worker reads version 1" in caught.value.message
+        assert "version 3, this worker reads version 2" in caught.value.message
         assert "same release" in caught.value.remedy
 
 

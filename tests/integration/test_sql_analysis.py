@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from clickhouse_store import fresh_store
+from folded import fold_cohorts
 from random_records import AWKWARD, PANE_NS, SECOND_NS, T0_NS, random_columns, stored_panes
 from sql_answers import RANGE, by, one_group
 
 from tailbudget.models.cohort_split import CohortTotals, cohort_split
 from tailbudget.models.merge import merge
-from tailbudget.models.select import fold_cohorts
 from tailbudget.models.sketch import BUCKETS, stage_quantiles
 from tailbudget.models.tail import slow_fast
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget

@@ -12,7 +12,14 @@ import pytest
 from clickhouse_store import fresh_store
 from random_records import SECOND_NS, T0_NS, random_columns, stored_panes
 
-from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.audit_rows import (
+    FULL,
+    AuditCauseRow,
+    AuditOptimizationRow,
+    AuditRow,
+    AuditShapeRow,
+    AuditStageRow,
+)
 from tailbudget.schemas.records import Columns, Outcome
 from tailbudget.schemas.rows import AlertRow, DeployRow
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -33,6 +40,43 @@ AUDIT = AuditRow(
     slo_p99_ms=200.0,
     tail_driver="queue",
 )
+CAUSE = AuditCauseRow("contention", "queue", "route=chat", "", 0.8, ("queue: 92 % of the slow",))
+FIX = AuditOptimizationRow(
+    fix="more_replicas",
+    text="Add replicas",
+    cause="contention",
+    p99_saved_ms=80.0,
+    saved_low_ms=60.0,
+    saved_high_ms=95.0,
+    hours=4.0,
+    ms_per_hour=20.0,
+    quality_risk="none",
+    reversible=True,
+    horizon="short",
+)
+STAGE = AuditStageRow(
+    stage="queue",
+    n=1400,
+    p50_ms=5.0,
+    p99_ms=200.0,
+    delta_ms=185.0,
+    p99_share_pct=80.0,
+    delta_low_ms=170.0,
+    delta_high_ms=199.0,
+)
+REPORTS = [
+    replace(
+        AUDIT,
+        window_s=window_s,
+        end_ns=T0_NS + 3_600 * SECOND_NS,
+        version=FULL + 1,
+        stages=(STAGE,),
+        shape=(AuditShapeRow("decode", "input_tokens", 1400, 0.7, 0.02, 3.0),),
+        causes=(CAUSE,),
+        optimizations=(FIX,),
+    )
+    for window_s in (300, 3_600, 86_400)
+]
 VIEWS = re.compile(r"^\| `(\w+)", re.MULTILINE)
 
 
@@ -55,7 +99,7 @@ def store(clickhouse_path: Path, columns: Columns) -> Iterator[ClickHouse]:
     at = T0_NS - 280 * SECOND_NS
     with fresh_store(clickhouse_path) as opened:
         opened.write_panes([first, *panes[1:]])
-        opened.write_audits([AUDIT])
+        opened.write_audits([AUDIT, *REPORTS])
         opened.write_alerts(
             [AlertRow("chat", "p99", T0_NS, "firing", "over", 300.0, 200.0, "queue", "id", "{}")]
         )
@@ -85,8 +129,9 @@ def test_each_view_of_the_page_exists(store: ClickHouse) -> None:
     tables = {name for (name,) in store.query("SHOW TABLES").rows}
     listed = set(VIEWS.findall(PAGE.read_text(encoding="utf-8")))
     assert listed <= tables
-    internal = {"panes", "current_panes", "topics", "migrations"}
+    internal = {"panes", "current_panes", "topics", "migrations", "rollups"}
     details = {"audit_stages", "audit_cohorts", "alerts", "deploys"}
+    details |= {"audit_shape", "audit_causes", "audit_optimizations"}
     assert tables - listed == internal | details
 
 

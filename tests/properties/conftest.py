@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tailbudget.models.sample import Keep
 from tailbudget.models.summarise import summarise
 from tailbudget.schemas.records import Columns
 from tailbudget.schemas.summary import Moments, Summary
@@ -32,18 +33,20 @@ class Trials:
         rows: the rows of a batch at these indices.
         summary: the summary of a batch.
         same: assert that two summaries are equal, rounded sums to 1e-9.
+        keep: so few records that both thresholds of the sample are met.
     """
 
     batch: Callable[..., Columns]
     rows: Callable[[Columns, Any], Columns]
     summary: Callable[..., Summary]
     same: Callable[..., None]
+    keep: Keep
 
 
 @pytest.fixture(scope="session")
 def trials() -> Trials:
     """Functions that the properties share."""
-    return Trials(_batch, _rows, _summary, _same)
+    return Trials(_batch, _rows, _summary, _same, KEEP)
 
 
 def _batch(seed: int, n: int, *, missing: float = 0.2, weighted: bool = False) -> Columns:
@@ -97,8 +100,11 @@ def _rows(columns: Columns, at: Any) -> Columns:
     )
 
 
-def _summary(columns: Columns, *, sample_size: int = 4) -> Summary:
-    return summarise(columns, pane_ns=PANE_NS, thresholds_ms=(20.0, 100.0), sample_size=sample_size)
+KEEP = Keep(group=4, pane=7)
+
+
+def _summary(columns: Columns, *, keep: Keep = KEEP) -> Summary:
+    return summarise(columns, pane_ns=PANE_NS, thresholds_ms=(20.0, 100.0), keep=keep)
 
 
 def _same(one: Any, other: Any, *, exact: bool = False, most_ms: float = 1.0) -> None:

@@ -23,7 +23,7 @@ def test_large_batches_in_pieces(trials: Any, n: int, cohorts: int) -> None:
     )
     whole = trials.summary(columns)
     thirds = [trials.summary(trials.rows(columns, np.arange(i, n, 3))) for i in range(3)]
-    trials.same(merge(thirds, sample_size=4), whole)
+    trials.same(merge(thirds, keep=trials.keep), whole)
     trials.same(decode(encode(whole)), whole, exact=True)
     assert whole.requests.sum() == n
     assert (

@@ -15,92 +15,141 @@ from tailbudget.streams.assembly import Assembly
 from tailbudget.streams.pane_store import PaneStore
 
 RECORDS = 60
-SOURCE = "requests:0:1"
+SOURCES = ("requests:0:1", "requests:1:1", "requests:2:1")
 SERVICES = ("a", "b", "c")
 
 
-def service_of(offset: int) -> str:
+def service_of(source: str, offset: int) -> str:
     """Spread the records unevenly: long runs without one of the services."""
-    return SERVICES[(offset // 7) % 3]
+    return SERVICES[(offset // 7 + SOURCES.index(source)) % 3]
 
 
-def segment(start: int, end: int, generation: int) -> list[protocol.Segment]:
+def value_of(source: str, offset: int) -> int:
+    """Return the latency of a record, in ms: no two sums of several are alike."""
+    return 1 + offset + 1000 * SOURCES.index(source)
+
+
+def segments(spans: dict[str, tuple[int, int]], generation: int) -> list[protocol.Segment]:
+    """Return what a worker sends of its sources' segments: a message for each service."""
     messages = []
     for service in SERVICES:
-        offsets = [o for o in range(start, end) if service_of(o) == service]
-        if not offsets:
+        records = [
+            (source, offset)
+            for source, span in spans.items()
+            for offset in range(*span)
+            if service_of(source, offset) == service
+        ]
+        if not records:
             continue
         columns = columns_of(
-            [1.0 + o for o in offsets],
-            ids=offsets,
-            ts_ns=[T0_NS + o * SECOND_NS for o in offsets],
+            [float(value_of(*record)) for record in records],
+            ids=[value_of(*record) for record in records],
+            ts_ns=[T0_NS + offset * SECOND_NS for _, offset in records],
             service=service,
         )
+        having = sorted({source for source, _ in records})
+        told = tuple(protocol.Span(source, *spans[source], T0_NS) for source in having)
         body = wire.encode(summary_of(columns))
-        messages.append(
-            protocol.Segment(SOURCE, generation, start, end, 0, 1, service, T0_NS, body)
-        )
+        messages.append(protocol.Segment(told, generation, 0, 1, service, body))
     return messages
 
 
 @dataclass
 class Ingest:
-    """One owner of the source: sends a segment, commits it, marks it, or dies in between."""
+    """One worker's sources: sends their segments, commits them at once, or dies in between."""
 
     generation: int
-    committed: int
-    sent: int = 0
+    committed: dict[str, int]
+    sent: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.sent = self.committed
+        self.sent = dict(self.committed)
 
 
 @dataclass
 class World:
-    """A log, a committed offset, a database, an audit agent, and the present and past owners."""
+    """A log, committed offsets, a database, an audit agent, and the present and past owners."""
 
-    committed: int = 0
+    committed: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
     log: list[protocol.Segment | protocol.Mark] = field(default_factory=list)
     database: dict[tuple[str, int], StoredPane] = field(default_factory=dict)
     audit_committed: int = 0
     generation: int = 1
 
     def __post_init__(self) -> None:
-        self.owner = Ingest(1, 0)
+        self.owners = [Ingest(1, dict(self.committed))]
         self.past: list[Ingest] = []
         self.restart_audit()
         self.mark()
 
     def mark(self) -> None:
-        self.log.append(protocol.Mark(SOURCE, self.owner.generation, self.owner.committed, T0_NS))
+        for owner in self.owners:
+            self.mark_of(owner)
+
+    def mark_of(self, owner: Ingest) -> None:
+        for source, offset in owner.committed.items():
+            self.log.append(protocol.Mark(source, owner.generation, offset, T0_NS))
 
     def send(self, length: int) -> None:
-        if self.owner.sent == self.owner.committed < RECORDS:
-            end = min(self.owner.committed + length, RECORDS)
-            self.log += segment(self.owner.committed, end, self.owner.generation)
-            self.owner.sent = end
+        for number, owner in enumerate(self.owners):
+            spans = {
+                source: (start, min(start + length + 3 * number, RECORDS))
+                for source, start in owner.committed.items()
+                if owner.sent[source] == start < RECORDS
+            }
+            self.log += segments(spans, owner.generation)
+            owner.sent |= {source: end for source, (_, end) in spans.items()}
 
     def work(self, length: int) -> None:
-        """Send and commit, as an owner does that nothing happens to."""
+        """Send and commit, as owners do that nothing happens to."""
         self.send(length)
         self.commit()
 
     def commit(self) -> None:
-        self.committed = self.owner.committed = self.owner.sent
+        for owner in self.owners:
+            self.commit_of(owner)
 
-    def take_over(self) -> None:
-        """The owner dies or is thought dead; the next one starts at the committed offset."""
-        self.past.append(self.owner)
+    def commit_of(self, owner: Ingest) -> None:
+        owner.committed = dict(owner.sent)
+        self.committed |= owner.committed
+
+    def commit_one(self) -> None:
+        """One worker commits, the others are slower."""
+        self.commit_of(self.owners[0])
+
+    def take_over(self, groups: int) -> None:
+        """The owners die or are thought dead; the next ones start at the committed offsets.
+
+        The sources are dealt out anew, to `groups` workers, each of which marks before the next.
+        """
+        self.past = self.owners
         self.generation += 1
-        self.owner = Ingest(self.generation, self.committed)
+        self.owners = [
+            Ingest(
+                self.generation, {source: self.committed[source] for source in SOURCES[n::groups]}
+            )
+            for n in range(groups)
+        ]
         self.mark()
 
+    def take_over_slowly(self, length: int) -> None:
+        """As above, and a past owner sends while only some of the new ones have marked."""
+        log, self.log = self.log, []
+        self.take_over(1 + length % 3)
+        marks, self.log = self.log, log
+        half = len(marks) // 2
+        self.log += marks[:half]
+        self.zombie(length)
+        self.log += marks[half:]
+
     def zombie(self, length: int) -> None:
-        """A past owner that does not know it yet sends once more; its commit is refused."""
-        if self.past:
-            past = self.past[-1]
-            end = min(past.committed + length, RECORDS)
-            self.log += segment(past.committed, end, past.generation)
+        """Past owners that do not know it yet send once more; their commits are refused."""
+        for past in self.past:
+            spans = {
+                source: (start, min(start + length, RECORDS))
+                for source, start in past.committed.items()
+            }
+            self.log += segments(spans, past.generation)
 
     def restart_audit(self) -> None:
         self.assembly = Assembly()
@@ -139,7 +188,7 @@ class World:
         self.audit_committed = min(floor for floor in floors if floor is not None)
 
     def finish(self) -> None:
-        while self.owner.committed < RECORDS:
+        while min(self.committed.values()) < RECORDS:
             self.send(RECORDS)
             self.commit()
         self.mark()
@@ -166,7 +215,9 @@ STEPS = st.one_of(
     st.tuples(st.just("commit"), st.none()),
     st.tuples(st.just("mark"), st.none()),
     st.tuples(st.just("mark"), st.none()),
-    st.tuples(st.just("take_over"), st.none()),
+    st.tuples(st.just("commit_one"), st.none()),
+    st.tuples(st.just("take_over"), st.integers(1, 3)),
+    st.tuples(st.just("take_over_slowly"), st.integers(1, 30)),
     st.tuples(st.just("zombie"), st.integers(1, 30)),
     st.tuples(st.just("consume"), st.integers(1, 12)),
     st.tuples(st.just("flush"), st.booleans()),
@@ -187,15 +238,16 @@ def test_every_record_counts_once_whatever_dies(steps: list[tuple[str, int | Non
         else:
             getattr(world, name)(argument)
     world.finish()
-    offsets = {s: [o for o in range(RECORDS) if service_of(o) == s] for s in SERVICES}
-    assert world.counted() == {s: len(found) for s, found in offsets.items()}
-    assert world.sums() == {s: sum(1 + o for o in found) * 10**6 for s, found in offsets.items()}
+    records = [(source, offset) for source in SOURCES for offset in range(RECORDS)]
+    mine = {s: [value_of(*r) for r in records if service_of(*r) == s] for s in SERVICES}
+    assert world.counted() == {s: len(found) for s, found in mine.items()}
+    assert world.sums() == {s: sum(found) * 10**6 for s, found in mine.items()}
 
 
 def test_a_restarted_audit_still_knows_who_was_fenced_off() -> None:
     """A segment of a past owner, read after a restart, is ignored though its panes are durable."""
     world = World()
-    world.take_over()
+    world.take_over(1)
     world.work(20)
     world.work(20)
     world.mark()
@@ -204,4 +256,4 @@ def test_a_restarted_audit_still_knows_who_was_fenced_off() -> None:
     world.restart_audit()
     world.zombie(40)
     world.finish()
-    assert sum(world.counted().values()) == RECORDS
+    assert sum(world.counted().values()) == RECORDS * len(SOURCES)

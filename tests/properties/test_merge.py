@@ -24,7 +24,7 @@ def test_any_split_of_the_records_gives_the_same_summary(
     columns = trials.batch(seed, n, weighted=weighted)
     of = np.random.default_rng(seed + 1).integers(0, parts, n)
     split = [trials.rows(columns, np.flatnonzero(of == part)) for part in range(parts)]
-    merged = merge([trials.summary(part) for part in split], sample_size=4)
+    merged = merge([trials.summary(part) for part in split], keep=trials.keep)
     trials.same(merged, trials.summary(columns))
 
 
@@ -44,10 +44,10 @@ def test_merging_is_associative_and_commutative(
 ) -> None:
     """(a + b) + c = a + (b + c) = c + b + a."""
     a, b, c = (trials.summary(trials.batch(seed + i, n)) for i, n in enumerate(sizes))
-    left = merge([merge([a, b], sample_size=4), c], sample_size=4)
-    right = merge([a, merge([b, c], sample_size=4)], sample_size=4)
+    left = merge([merge([a, b], keep=trials.keep), c], keep=trials.keep)
+    right = merge([a, merge([b, c], keep=trials.keep)], keep=trials.keep)
     trials.same(left, right)
-    trials.same(left, merge([c, b, a], sample_size=4))
+    trials.same(left, merge([c, b, a], keep=trials.keep))
 
 
 @settings(max_examples=30, deadline=None)
@@ -55,7 +55,7 @@ def test_merging_is_associative_and_commutative(
 def test_merging_one_summary_returns_it(trials: Any, seed: int, n: int) -> None:
     """A merge of one part is that part to the last bit."""
     summary = trials.summary(trials.batch(seed, n))
-    trials.same(merge([summary], sample_size=4), summary, exact=True)
+    trials.same(merge([summary], keep=trials.keep), summary, exact=True)
 
 
 @settings(max_examples=30, deadline=None)
@@ -65,7 +65,7 @@ def test_collapsing_is_merging_with_one_cohort(trials: Any, seed: int, n: int) -
     columns = trials.batch(seed, n)
     bare = trials.rows(columns, np.arange(n))
     bare.cohort[:] = columns.cohorts.index(())
-    trials.same(collapse(trials.summary(columns), sample_size=4), trials.summary(bare))
+    trials.same(collapse(trials.summary(columns), keep=trials.keep), trials.summary(bare))
 
 
 @settings(max_examples=30, deadline=None)
@@ -79,8 +79,8 @@ def test_parts_merge_back_to_the_whole(trials: Any, seed: int, n: int, share: fl
     sizes = zip(map(len, encoded), parts, strict=True)
     assert all(size <= limit or len(part.pane_ns) <= 1 for size, part in sizes)
     assert all(not part.ledger for part in parts[1:])
-    trials.same(merge(parts, sample_size=4), whole, exact=True)
+    trials.same(merge(parts, keep=trials.keep), whole, exact=True)
     panes = split_panes(whole)
     assert all(set(part.pane_ns.tolist()) <= {pane} for pane, part in panes.items())
     if panes:
-        trials.same(merge(list(panes.values()), sample_size=4), whole, exact=True)
+        trials.same(merge(list(panes.values()), keep=trials.keep), whole, exact=True)

@@ -47,6 +47,23 @@ def fixed_batches(service: Service) -> Evidence:
     return service.evidence()
 
 
+def steps_of_inputs(service: Service) -> Evidence:
+    """The forward pass grows in steps of 256 tokens, which no fit has."""
+    blocks = np.ceil(service.covariates["sequence_length"] / 256)
+    service.stages["forward"] = service.noisy(40 * blocks)
+    return service.evidence()
+
+
+def long_answers(service: Service) -> Evidence:
+    """Each token takes longer in large batches and after long inputs."""
+    batch = service.rng.integers(1, 17, service.n).astype(np.float64)
+    tokens = np.round(service.rng.lognormal(4, 0.7, service.n))
+    service.covariates |= {"output_tokens": tokens, "batch_size": batch}
+    each = 2 + 0.3 * batch + 0.002 * service.covariates["sequence_length"]
+    service.stages["decode"] = service.noisy(tokens * each)
+    return service.evidence()
+
+
 def after_deploy(service: Service) -> Evidence:
     """A deploy makes everything slow for a while."""
     service.stages["forward"][service.between(0.4, 0.46)] *= 5
@@ -128,6 +145,8 @@ CASES: Final[dict[Case, CauseName]] = {
     quadratic_inputs: CauseName.INPUT_SHAPE,
     bulk_batches: CauseName.INPUT_SHAPE,
     fixed_batches: CauseName.INPUT_SHAPE,
+    steps_of_inputs: CauseName.INPUT_SHAPE,
+    long_answers: CauseName.INPUT_SHAPE,
     after_deploy: CauseName.COLD_START,
     queueing: CauseName.CONTENTION,
     waiting_for_admission: CauseName.CONTENTION,
@@ -194,11 +213,34 @@ def replica_with_large_inputs(service: Service) -> Evidence:
     return service.evidence()
 
 
+def replica_with_squared_inputs(service: Service) -> Evidence:
+    """The same where time grows with the square of the batch."""
+    _bulk_on_one_replica(service)
+    service.stages["forward"] = service.noisy(20 + 0.1 * service.covariates["batch_size"] ** 2)
+    return service.evidence()
+
+
 def replica_that_is_slow(service: Service) -> Evidence:
     """One replica is slow whatever it gets, and gets the large batches."""
     on_r3 = _bulk_on_one_replica(service)
     service.stages["forward"][on_r3] += service.rng.exponential(200.0, int(on_r3.sum()))
     return service.evidence()
+
+
+def long_inputs_after_deploy(service: Service) -> Evidence:
+    """Inputs are longer in a cold window, and take as long as such inputs always do."""
+    cold = service.between(0.4, 0.46)
+    service.covariates["sequence_length"][cold] *= 3
+    service.stages["forward"] = service.noisy(10 + 0.15 * service.covariates["sequence_length"])
+    return service.evidence((service.window(0.4, 0.46),))
+
+
+def slow_after_deploy(service: Service) -> Evidence:
+    """Inputs are longer in a cold window, in which everything is slow."""
+    cold = service.between(0.4, 0.46)
+    service.covariates["sequence_length"][cold] *= 3
+    service.stages["forward"][cold] *= 5
+    return service.evidence((service.window(0.4, 0.46),))
 
 
 def misses_are_slow(service: Service) -> Evidence:
@@ -252,7 +294,10 @@ PAIRS: Final[dict[Case, CauseName]] = {
     workload_moves: CauseName.INPUT_SHAPE,
     code_gets_slower: CauseName.UNKNOWN,
     replica_with_large_inputs: CauseName.INPUT_SHAPE,
+    replica_with_squared_inputs: CauseName.INPUT_SHAPE,
     replica_that_is_slow: CauseName.CONTENTION,
+    long_inputs_after_deploy: CauseName.INPUT_SHAPE,
+    slow_after_deploy: CauseName.COLD_START,
     misses_are_slow: CauseName.CACHE_MISS,
     long_inputs_are_not_cached: CauseName.INPUT_SHAPE,
     slow_under_load: CauseName.CONTENTION,
@@ -265,6 +310,16 @@ def two_modes(service: Service) -> Evidence:
     """A lookup is slow now and then, and no flag says why."""
     slow = service.some(0.08)
     service.stages["feature_lookup"] = np.where(slow, service.noisy(250.0), service.noisy(4.0))
+    return service.evidence()
+
+
+def lookup_of_one_region(service: Service) -> Evidence:
+    """The lookup is slow for one region: not for all at once."""
+    service.dimensions["region"] = service.rng.choice(
+        ["eu", "us", "ap"], service.n, p=[0.5, 0.4, 0.1]
+    )
+    there = service.dimensions["region"] == "ap"
+    service.stages["feature_lookup"][there] += service.rng.exponential(200.0, int(there.sum()))
     return service.evidence()
 
 

@@ -27,6 +27,7 @@ from tailbudget.streams import (
     holes,
     instrument,
     protocol,
+    rolling_reports,
     service_audit,
     topics,
     up,
@@ -44,7 +45,7 @@ SETTING = re.compile(
     r"(kafka|clickhouse|stream|defaults|services|chat|web|slo)(\[\])?(\.[A-Za-z_]+(\[\])?)+\*?"
 )
 VARIABLE = re.compile(r"\bTAILBUDGET_[A-Z0-9_]+")
-NEED_ARGUMENTS = {"replay", "sql"}
+NEED_ARGUMENTS = {"replay", "report", "sql"}
 NO_SETTINGS = {"TAILBUDGET_CONFIG", "TAILBUDGET_FILE"}
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -216,7 +217,7 @@ NUMBERS = (
         "pane-summary.md",
         f"at most 1/{1 / sketch.RELATIVE_ERROR:g} = {100 * sketch.RELATIVE_ERROR:g} %",
     ),
-    ("pane-summary.md", f"{sample.SAMPLE_SIZE} whole requests of each cohort"),
+    ("pane-summary.md", f"{sample.KEEP.group} whole requests of each cohort"),
     ("pane-summary.md", f"its slowest {sample.SLOWEST}"),
     ("pane-summary.md", f"more than {ingest.MAX_BODY:,} bytes"),
     ("pane-summary.md", f"`{wire.MAGIC.decode()}` and a version byte ({wire.VERSION})"),
@@ -225,7 +226,7 @@ NUMBERS = (
     ("record.md", f"more than {held_attempts.MOST_FAILED:,} failed attempts"),
     ("comparison.md", f"at {compare.LEVEL:.0%}".replace("%", " %")),
     ("comparison.md", f"at least {ranks.requests_needed(QUANTILES['p99']):,} on either side"),
-    ("comparison.md", f"at most {evidence.REPORT_SAMPLE:,}"),
+    ("comparison.md", f"at most {evidence.REPORT_SAMPLE.group:,}"),
     ("exactly-once.md", f"every {ingest.MARK_S:g} s"),
     ("exactly-once.md", f"first {lines.RAW_BYTES:,} bytes"),
     ("windows-and-alerts.md", f"above {snapshot.AT_RISK_SHARE:.0%}".replace("%", " %")),
@@ -236,6 +237,7 @@ NUMBERS = (
     ("windows-and-alerts.md", f"the last {service_audit.RESET_S} s do not deny it"),
     ("windows-and-alerts.md", f"(or {ranks.EVIDENCE} beyond the target)"),
     ("windows-and-alerts.md", f"audits of the last {service_audit.MAX_CAUGHT_UP} are"),
+    ("windows-and-alerts.md", f"{rolling_reports.MOST_BEHIND} reports of each window back"),
     ("windows-and-alerts.md", f"about {1 / worker.JUDGE_S:g} times a second"),
     ("windows-and-alerts.md", f"up to {notify.LONGEST_WAIT_S:g} s"),
     ("windows-and-alerts.md", f"after {notify.GIVE_UP_S / 60:g} minutes"),

@@ -13,6 +13,11 @@ from pydantic.fields import FieldInfo
 
 from tailbudget.schemas.connections import ChatChannel
 from tailbudget.schemas.kafka import RequestTopic
+from tailbudget.schemas.objective_settings import (
+    BurnSettings,
+    MaintenanceSettings,
+    ObjectiveSettings,
+)
 from tailbudget.schemas.services import ServiceSettings
 from tailbudget.schemas.settings import Settings, load
 from tailbudget.schemas.settings_base import Group
@@ -29,6 +34,9 @@ TABLES: dict[str, type[Group]] = {
     "kafka.requests[]": RequestTopic,
     "services.NAME": ServiceSettings,
     "slo": SloFields,
+    "objectives[]": ObjectiveSettings,
+    "burn[]": BurnSettings,
+    "maintenance[]": MaintenanceSettings,
     "chat[]": ChatChannel,
 }
 
@@ -60,8 +68,8 @@ def wanted_rows() -> list[str]:
         for name, model in tables.items()
         for key, field in model.model_fields.items()
     ]
-    own = [row(key, Settings.model_fields[key]) for key in ("data_dir", "log_level")]
-    return rows + own
+    own = ("environment", "catalogue", "data_dir", "log_level")
+    return rows + [row(key, Settings.model_fields[key]) for key in own]
 
 
 def test_the_page_describes_every_setting() -> None:

@@ -6,7 +6,7 @@ import re
 
 import audits
 from golden import golden
-from pages import DOCS, blocks, text
+from pages import DOCS, ROOT, blocks, text
 
 from tailbudget.sinks.report.clean import NAME_LENGTH
 from tailbudget.sinks.report.document import MAX_ROWS
@@ -22,6 +22,14 @@ def test_excerpts_are_of_the_report() -> None:
     excerpts = [line for block in blocks(PAGE, "") for line in block.splitlines()]
     assert len(excerpts) >= 5
     assert [line for line in excerpts if line not in report] == []
+
+
+def test_the_readme_quotes_the_report_of_a_seeded_log() -> None:
+    """What it shows of an audit is what the command writes, to the letter."""
+    report = golden("file", "md").splitlines()
+    quoted = [block for block in blocks(ROOT / "README.md", "") if block.startswith("**BREACH**")]
+    assert len(quoted) == 1
+    assert [line for line in quoted[0].splitlines() if line not in report] == []
 
 
 def test_the_page_explains_every_section() -> None:

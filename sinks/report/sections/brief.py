@@ -7,6 +7,7 @@ from typing import Final
 
 from tailbudget.schemas.brief import Brief, Option, Place
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.report.clean import capital
 from tailbudget.sinks.report.document import (
     Block,
     Bullets,
@@ -60,7 +61,10 @@ def _places(said: Brief) -> Iterator[Block]:
     if said.places_note:
         yield paragraph(said.places_note)
         return
-    yield paragraph(*_listed([_place(place) for place in said.places]), ".")
+    parts = [_place(place) for place in said.places]
+    if parts:
+        parts[0][0] = capital(said.places[0].place)
+    yield paragraph(*_listed(parts), ".")
     if said.unmapped:
         yield paragraph("Not mapped: ", *_listed(map(_unmapped, said.unmapped)), ".")
 

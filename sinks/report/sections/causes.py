@@ -7,6 +7,7 @@ from typing import Final
 
 from tailbudget.schemas.proposals import Cause, CauseName
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.report.clean import capital
 from tailbudget.sinks.report.document import (
     Block,
     Heading,
@@ -28,7 +29,7 @@ _COLUMNS: Final = "Cause | Score > | Stage | Cohort | Input"
 def causes(audit: Audit) -> Section:
     """Return the causes, the most probable first."""
     if not audit.causes:
-        said = paragraph("Not measured: causes were not looked for.")
+        said = paragraph("Not looked for: the audit is refused.")
         return Section("causes", "Causes", (said,))
     rows = tuple(say(*_cells(cause)) for cause in audit.causes)
     table = Table("Causes, the most probable first", columns(_COLUMNS), rows)
@@ -47,7 +48,7 @@ def _cells(cause: Cause) -> Iterator[Span]:
 def _blocks(cause: Cause) -> Iterator[Block]:
     yield Heading(_title(cause))
     yield _list("For it:", cause.evidence, "nothing measured")
-    yield _list("Against it:", cause.against, "nothing measured")
+    yield _list("Against it:", cause.against, "nothing that was measured")
     if cause.missing:
         yield bullets("To measure next:", cause.missing)
 
@@ -56,12 +57,8 @@ def _title(cause: Cause) -> Line:
     if cause.cause is CauseName.UNKNOWN:
         return say("Unknown cause")
     spans: tuple[Span, ...] = (" through ", Name(cause.stage)) if cause.stage else ()
-    return say(_capital(words(cause.cause)), *spans)
+    return say(capital(words(cause.cause)), *spans)
 
 
 def _list(title: str, texts: tuple[str, ...], nothing: str) -> Block:
     return bullets(title, texts or (nothing,))
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

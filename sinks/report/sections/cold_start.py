@@ -7,6 +7,7 @@ from typing import Final
 
 from tailbudget.schemas.sections import ColdStart, ColdWindow, SuspectedStart
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.report.clean import bare, capital
 from tailbudget.sinks.report.document import (
     Block,
     Name,
@@ -20,6 +21,7 @@ from tailbudget.sinks.report.document import (
 )
 from tailbudget.sinks.report.figures import (
     count,
+    insufficient,
     ms,
     not_measured,
     number,
@@ -27,6 +29,9 @@ from tailbudget.sinks.report.figures import (
     times,
     words,
 )
+
+_FEWEST: Final = 100
+"""Requests below which the P99 would be the maximum."""
 
 _DEPLOYS: Final = "From | To | Version | Kind"
 _SUSPECTED: Final = "Sign | First slow request | Replica | Idle before > | n > | Worst > | Usual >"
@@ -38,13 +43,13 @@ def cold_start(audit: Audit) -> Section:
     if found is None:
         said = paragraph("Not measured: nobody looked at deploys.")
         return Section("cold_start", "Cold start", (said,))
-    return Section("cold_start", "Cold start", tuple(_blocks(found)))
+    return Section("cold_start", "Cold start", tuple(_blocks(found, audit.provenance.n)))
 
 
-def _blocks(found: ColdStart) -> Iterator[Block]:
-    yield paragraph(f"Verdict: {words(found.verdict)}. {found.note}")
+def _blocks(found: ColdStart, n: int) -> Iterator[Block]:
+    yield paragraph(f"Verdict: {words(found.verdict)}. {capital(bare(found.note))}.")
     rows = (
-        say("unfiltered", ms(found.unfiltered_p99_ms), "all requests"),
+        say("unfiltered", ms(found.unfiltered_p99_ms, _unknown(n)), "all requests"),
         say("filtered", ms(found.filtered_p99_ms, "not computable"), _left_out(found)),
     )
     yield Table("P99 with and without cold windows", columns("P99 | Measured > | Of"), rows)
@@ -56,6 +61,10 @@ def _blocks(found: ColdStart) -> Iterator[Block]:
         cells, more = cut(tuple(say(*_suspect(one)) for one in found.suspected), "suspects")
         yield Table("Suspected starts that no event announced", columns(_SUSPECTED), cells)
         yield from more
+
+
+def _unknown(n: int) -> str:
+    return insufficient(n) if n < _FEWEST else "a failed request"
 
 
 def _left_out(found: ColdStart) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tailbudget.schemas.verdicts import Audit, Percentile, Verdict
+from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, is_unjudged
 from tailbudget.sinks.report.document import (
     Block,
     Line,
@@ -60,6 +60,8 @@ def end_to_end(audit: Audit) -> Section:
 
 
 def _sentence(audit: Audit) -> Line:
+    if is_unjudged(audit):
+        return say("Verdict: ", Mark(NO_TARGET, Tone.WARN), "; nothing is promised to judge by.")
     verdict = Mark(words(audit.verdict), TONES[audit.verdict])
     rest = "; the worst of the judged percentiles. A failed request is slower than every target."
     if not audit.end_to_end:

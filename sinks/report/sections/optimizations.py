@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tailbudget.schemas.proposals import Optimization
-from tailbudget.schemas.verdicts import Audit
+from tailbudget.schemas.proposals import CauseName, Optimization
+from tailbudget.schemas.verdicts import Audit, is_refused
 from tailbudget.sinks.report.clean import bare, clean_name
 from tailbudget.sinks.report.document import (
     Block,
@@ -40,12 +40,22 @@ def optimizations(audit: Audit) -> Section:
     """Return the single highest-leverage fix, then the ranking, then how to verify each."""
     title = "Optimisations"
     if not audit.optimizations:
-        said = paragraph(f"No fix is recommended: {bare(audit.refused) or 'none was looked for'}.")
+        said = paragraph(f"No fix is recommended: {_why_none(audit)}.")
         return Section("optimizations", title, (said,))
     rows = tuple(say(*_cells(at, fix)) for at, fix in enumerate(audit.optimizations, 1))
     ranking = Table("Fixes, most milliseconds an hour first", columns(_COLUMNS), rows)
     fixes = Bullets(tuple(_fix(one) for one in audit.optimizations), "The fixes:", ordered=True)
     return Section("optimizations", title, (*_first(audit), ranking, fixes))
+
+
+def _why_none(audit: Audit) -> str:
+    if audit.refused:
+        return "the audit is refused" if is_refused(audit) else bare(audit.refused)
+    if audit.tail_driver is None:
+        return "slow requests take no longer than fast ones"
+    if all(one.cause is CauseName.UNKNOWN for one in audit.causes):
+        return "a fix takes a cause that is established, and none is"
+    return "none of the catalogue fits the causes"
 
 
 def saved_text(fix: Optimization) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailbudget.schemas.ledger import ACCEPTED, FAILED
+from tailbudget.schemas.records import NO_SERVICE
 from tailbudget.schemas.slo import SloTarget
-from tailbudget.schemas.verdicts import Audit
+from tailbudget.schemas.verdicts import Audit, Provenance
 from tailbudget.sinks.report.document import (
     Block,
     Line,
     Name,
     Section,
+    Span,
     Table,
     bullets,
     columns,
@@ -30,9 +32,9 @@ def provenance(audit: Audit) -> Section:
 
 def _rows(audit: Audit) -> Iterator[Line]:
     what = audit.provenance
-    yield say("Service", Name(what.service))
+    yield say("Service", service_name(audit))
     yield say("SLO", slo_text(what.slo))
-    yield say("Window", f"{what.start} to {what.end}")
+    yield say("Window", _window(what))
     yield say("Requests", count(what.n))
     yield say("Succeeded", count(what.n_ok))
     share = f" ({pct(100 * what.n_failed / what.n)})" if what.n else ""
@@ -41,6 +43,18 @@ def _rows(audit: Audit) -> Iterator[Line]:
     yield say("Records", _records(audit))
     yield say("Source", Name(what.source) if what.source else "the stream")
     yield say("Warnings", f"{len(audit.warnings)}, at the end" if audit.warnings else "none")
+
+
+def service_name(audit: Audit) -> Span:
+    """Return the name of the service, or what stands in its place."""
+    name = audit.provenance.service
+    return "a service without a name" if name == NO_SERVICE else Name(name)
+
+
+def _window(what: Provenance) -> str:
+    if what.start is None or what.end is None:
+        return "not known: no request has a time"
+    return f"{what.start} to {what.end}"
 
 
 def slo_text(slo: SloTarget | None) -> str:

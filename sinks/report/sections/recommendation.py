@@ -7,7 +7,7 @@ from typing import Final
 
 from tailbudget.schemas.proposals import LoadPoint, Recommendation, SupportedSlo
 from tailbudget.schemas.verdicts import Audit
-from tailbudget.sinks.report.clean import bare
+from tailbudget.sinks.report.clean import bare, capital
 from tailbudget.sinks.report.document import (
     Block,
     Mark,
@@ -39,16 +39,17 @@ def recommendation(audit: Audit) -> Section:
     """Return the choice with its numbers."""
     title = "SLO and capacity"
     if audit.recommendation is None:
-        said = paragraph(f"Nothing is recommended: {bare(audit.refused) or 'nobody asked'}.")
+        why = capital(bare(audit.refused)) or "Nobody asked"
+        said = paragraph(f"Nothing is recommended. {why}.")
         return Section("recommendation", title, (said,))
     return Section("recommendation", title, tuple(_blocks(audit.recommendation)))
 
 
 def _blocks(advice: Recommendation) -> Iterator[Block]:
     choice = CHOICES.get(advice.choice, advice.choice)
-    yield Paragraph(say("Recommendation: ", Mark(choice), f". {advice.reason}"))
-    yield paragraph("First step: ", advice.first_step or "nothing to do.")
-    yield paragraph("Until then: ", advice.mitigation or "no mitigation is known.")
+    yield Paragraph(say("Recommendation: ", Mark(choice), f". {capital(advice.reason)}"))
+    yield paragraph("First step: ", f"{bare(advice.first_step) or 'nothing to do'}.")
+    yield paragraph("Until then: ", f"{bare(advice.mitigation) or 'no mitigation is known'}.")
     if advice.supported:
         rows = tuple(say(*_supported(row)) for row in advice.supported)
         yield Table("The tightest SLO that the profile supports", columns(_SUPPORTED), rows)

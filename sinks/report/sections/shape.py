@@ -33,6 +33,9 @@ from tailbudget.sinks.report.figures import (
 
 _LINES: Final = "Stage | Input | n > | R² > | Slope > | 95 % interval > | At zero >"
 _CURVES: Final = "Stage | Input | R², line > | R², parabola > | R², power law > | Power >"
+_NO_FIT: Final = "no fit"
+"""Of too few requests, or of an input that never varies; a warning says which inputs."""
+
 _BANDS: Final = "Input | Band | n > | P50 > | P95 > | P99 > | Max >"
 _PER_UNIT: Final = "Stage | For one unit of | n > | P50 > | P95 > | P99 >"
 
@@ -77,14 +80,13 @@ def _sentence(best: ShapeRow) -> Line:
 
 
 def _straight(row: ShapeRow) -> Iterator[Span]:
-    few = insufficient(row.n)
     yield Name(row.stage)
     yield Name(row.covariate)
     yield count(row.n)
-    yield ratio(row.r2, few)
+    yield ratio(row.r2, _NO_FIT)
     yield _per(row.slope_ms_per_unit, row)
     yield _slope_interval(row)
-    yield ms(row.intercept_ms, few)
+    yield ms(row.intercept_ms, _NO_FIT)
 
 
 def _has_curves(row: ShapeRow) -> bool:
@@ -102,7 +104,7 @@ def _curved(row: ShapeRow) -> Iterator[Span]:
 
 def _per(value: float | None, row: ShapeRow) -> str:
     if value is None:
-        return insufficient(row.n)
+        return _NO_FIT
     return f"{number(value)} ms/{clean_name(row.unit) if row.unit else 'unit'}"
 
 
@@ -126,7 +128,7 @@ def _band(row: ShapeBand) -> Iterator[Span]:
     yield row.band
     yield count(row.n)
     for value in (row.p50, row.p95, row.p99, row.max):
-        yield ratio(value, few)
+        yield few if value is None else number(value)
 
 
 def _collinear(audit: Audit) -> Iterator[Block]:

@@ -62,4 +62,4 @@ def _blocks(said: SloProposal) -> Iterator[Block]:
     )
     yield paragraph("Failed: ", pct(said.failed_pct), " of the requests.")
     if said.notes:
-        yield Bullets(tuple(say(note) for note in said.notes), "Before promising it")
+        yield Bullets(tuple(say(note) for note in said.notes), "Before promising it:")

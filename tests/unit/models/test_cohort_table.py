@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from folded import fold_cohorts
 from gathered import gathered
 
 from tailbudget.models.cohort_table import MOST_PAIRS, MOST_VALUES, cohort_table
-from tailbudget.models.select import empty, fold_cohorts
+from tailbudget.models.select import empty
 from tailbudget.schemas.sections import CohortRow
 from tailbudget.schemas.summary import Summary
 

@@ -9,8 +9,7 @@ from tailbudget.models.select import (
     collapse,
     empty,
     encode_parts,
-    fold_cohorts,
-    select_panes,
+    renamed,
     split_panes,
 )
 from tailbudget.models.summarise import summarise
@@ -58,20 +57,18 @@ def test_collapse_puts_all_cohorts_together(summary: Summary) -> None:
 
 def test_cohorts_beyond_those_kept_become_other(summary: Summary) -> None:
     """The kept cohort stays, the rest adds up under its own name."""
-    found = fold_cohorts(summary, {B})
+    found = renamed(summary, [B if one == B else OTHER for one in summary.cohorts])
     assert found.cohorts == (OTHER, B) * 3
     assert found.requests.tolist() == [3, 1, 2, 2, 3, 1]
-    assert fold_cohorts(summary, {A, B, C}) is summary
 
 
-def test_panes_are_selected_with_their_ledger(summary: Summary) -> None:
-    """Other panes vanish from every field; a pane that is not there selects nothing."""
-    found = select_panes(summary, {PANE_NS, 7})
+def test_panes_are_taken_apart_with_their_ledger(summary: Summary) -> None:
+    """Other panes vanish from every field."""
+    found = split_panes(summary)[PANE_NS]
     assert set(found.pane_ns.tolist()) == {PANE_NS}
     assert found.ledger == {(PANE_NS, "accepted"): 4}
     assert sorted(found.sample.ids) == ["r4", "r5", "r6", "r7"]
     assert found.profile.n.sum() == found.count.sum() // 2 == 4
-    assert len(select_panes(summary, {7}).pane_ns) == 0
 
 
 def test_a_pane_may_be_a_ledger_alone() -> None:

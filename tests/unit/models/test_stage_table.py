@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from gathered import gathered
+from gathered import T0_NS, gathered
 
 from tailbudget.models.bootstrap import FEWEST_ROWS
 from tailbudget.models.cohort_table import cohort_table
@@ -186,12 +185,13 @@ def test_two_fan_outs_in_turn_are_two_groups(rng: np.random.Generator) -> None:
 def test_total_as_logged_is_no_component(rng: np.random.Generator) -> None:
     """Where the wait since the schedule is added, the total as logged is in no sum and no row."""
     model, wait = rng.gamma(4, 10, N), rng.exponential(50, N)
-    total = gathered({"model_ms": model, "schedule_wait_ms": wait, "total_ms": model + wait}).total
-    logged = gathered({"model_ms": model, "was_ms": model, "schedule_wait_ms": wait,
-                       "total_ms": model + wait}).total  # fmt: skip
-    renamed = tuple("logged" if stage == "was" else stage for stage in logged.stages)
-    table = stage_table(replace(logged, stages=renamed), "p95")
-    assert table.structure == stage_table(total, "p95").structure
+    start_ns = T0_NS + np.arange(N) * 1_000_000_000
+    due_ns = start_ns - (wait * 1e6).astype(np.int64)
+    logged = gathered(
+        {"model_ms": model, "total_ms": model, "timestamp": start_ns, "scheduled_ts": due_ns}
+    ).total
+    assert "logged" in logged.stages
+    table = stage_table(logged, "p95")
     assert table.structure.serial == ("model", "schedule_wait")
     assert table.driver is not None
     assert table.driver.stage == "schedule_wait"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tailbudget.models.sample import KEEP, Keep
 from tailbudget.models.sketch import bucket_index, stage_quantiles
 from tailbudget.models.summarise import summarise
 from tailbudget.schemas.records import Columns, Outcome
@@ -41,9 +42,19 @@ def _columns(rows: list[dict[str, Any]], **changes: Any) -> Columns:
     return Columns(**{**values, **changes})
 
 
-def _summarise(rows: list[dict[str, Any]], **changes: Any) -> Summary:
+def _summarise(rows: list[dict[str, Any]], keep: Keep = KEEP, **changes: Any) -> Summary:
     columns = _columns(rows, **changes)
-    return summarise(columns, pane_ns=10 * SECOND_NS, thresholds_ms=(100.0, 50.0, 100.0))
+    thresholds_ms = (100.0, 50.0, 100.0)
+    return summarise(columns, pane_ns=10 * SECOND_NS, thresholds_ms=thresholds_ms, keep=keep)
+
+
+def test_the_sample_of_few_cohorts_is_that_of_their_pane() -> None:
+    """Records whose hash is among the smallest of the pane stay, whatever their cohort."""
+    rows = [{"total": 1.0 + i, "hash": i, "cohort": int(i >= 8)} for i in range(40)]
+    sample = _summarise(rows, keep=Keep(group=3, pane=12)).sample
+    assert sample.tau.tolist() == [12, 12]
+    assert sample.hash[sample.group == 1].tolist() == list(range(8))
+    assert sample.hash[sample.group == 0].tolist() == [8, 9, 10, 11, 38, 39]
 
 
 def test_groups_are_sorted_by_pane_and_cohort_text() -> None:
@@ -155,7 +166,8 @@ def test_the_sample_keeps_all_of_few_and_the_slowest_of_many() -> None:
     assert few.tau.tolist() == [2**64 - 1]
     assert few.hash.tolist() == list(range(10, 26))
     assert few.slowest.tolist() == [True, True] + [False] * 14
-    many = _summarise([*rows, {"total": 500.0, "hash": 99, "model": 3.0, "tokens": 4.0}]).sample
+    last = {"total": 500.0, "hash": 99, "model": 3.0, "tokens": 4.0}
+    many = _summarise([*rows, last], keep=Keep(group=16, pane=0)).sample
     assert many.tau.tolist() == [26]
     assert many.hash.tolist() == [*range(10, 26), 99]
     assert many.hash[many.slowest].tolist() == [10, 99]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tailbudget.models.cohort_split import CohortTotals
 from tailbudget.models.merge import merge
-from tailbudget.models.select import collapse, select_panes, split_panes
+from tailbudget.models.select import collapse, empty, split_panes
 from tailbudget.models.sketch import BUCKETS
 from tailbudget.models.window import Window
 from tailbudget.schemas.cohorts import Cohort
@@ -62,7 +62,7 @@ def merged(parts: list[Summary], start_ns: int, first_ns: int | None) -> tuple[S
     for part in parts:
         inside = {at for at in split_panes(part) if first_ns is None or at >= first_ns}
         if inside:
-            kept += list(split_panes(select_panes(part, inside)).values())
+            kept += [one for pane, one in split_panes(part).items() if pane in inside]
     moved = [_moved(part, start_ns) for part in kept]
     everything = merge(moved)
     return collapse(everything), everything
@@ -122,7 +122,8 @@ def test_window_equals_the_merge_of_what_is_in_it(summary_of: Build, events: lis
             window.add(part)
             first = None if now is None else now // PANE_NS * PANE_NS - (PANES - 1) * PANE_NS
             gone = {at for at in split_panes(part) if first is not None and at < first}
-            parts.append(select_panes(part, set(split_panes(part)) - gone))
+            rest = [one for pane, one in split_panes(part).items() if pane not in gone]
+            parts.append(merge(rest) if rest else empty(part.service))
     first = None if now is None else now // PANE_NS * PANE_NS - (PANES - 1) * PANE_NS
     if not any(first is None or at >= first for part in parts for at in split_panes(part)):
         assert window.total().requests[0] == 0
@@ -221,7 +222,7 @@ def test_departed_cohorts_give_up_their_memory(summary_of: Build) -> None:
     assert len(totals.cohorts) == 20
     assert totals.requests.tolist() == [1] * 20
     assert {cohort[0][1].split("-")[0] for cohort in totals.cohorts} == {"r48", "r49"}
-    assert len(window._cohorts._running.table) <= 64
+    assert len(window._cohorts._uses) <= 64
 
 
 def test_repeated_deltas_of_a_pane_do_not_pile_up(summary_of: Build) -> None:
@@ -230,7 +231,7 @@ def test_repeated_deltas_of_a_pane_do_not_pile_up(summary_of: Build) -> None:
     delta = summary_of([100.0, 200.0, 400.0], stages={"queue": [1.0, 2.0, 4.0]})
     for _ in range(1_000):
         window.add(delta)
-    part = window._service._running._parts[0]
+    part = window._service._running._sparse._parts[0]
     held = sum(len(chunk.key) for chunk in part.chunks)
     assert window.total().requests.tolist() == [3_000]
     assert held <= 2 * part.solid

@@ -25,7 +25,7 @@ def _body(message: bytes) -> bytearray:
 
 def _sealed(body: bytes, length: int | None = None) -> bytes:
     size = len(body) if length is None else length
-    return struct.pack("<2sBII", b"TB", 1, crc32(body), size) + bytes(cramjam.zstd.compress(body))
+    return struct.pack("<2sBII", b"TB", 2, crc32(body), size) + bytes(cramjam.zstd.compress(body))
 
 
 def test_an_empty_summary_is_small() -> None:
@@ -39,8 +39,8 @@ def test_an_empty_summary_is_small() -> None:
     [
         (b"", "does not begin with TB"),
         (b"XX" + encode(EMPTY)[2:], "does not begin with TB"),
-        (b"TB\x02" + encode(EMPTY)[3:], "version 2, this program reads version 1"),
-        (b"TB\x01" + bytes(4) + b"\xff\xff\xff\xff" + b"x", "at most 268435456 are allowed"),
+        (b"TB\x09" + encode(EMPTY)[3:], "version 9, this program reads version 2"),
+        (b"TB\x02" + bytes(4) + b"\xff\xff\xff\xff" + b"x", "at most 268435456 are allowed"),
         (encode(EMPTY)[:-4], "does not decompress"),
         (_sealed(b"{}", length=3), "checksum is wrong"),
         (_sealed(b"\xff\xff\xff\xff"), "cut short"),

@@ -136,7 +136,7 @@ def test_the_problem_is_one_sentence(of_fraud: Audit) -> None:
     said = brief(of_fraud, CONTEXTS["everything"]).problem
     p99 = next(row for row in of_fraud.end_to_end if row.percentile == "p99")
     assert f"svc has a p99 of {p99.measured_ms:,.4g} ms against a target of 200 ms" in said
-    assert "driven by feature_lookup, because of input_shape (batch_size)" in said
+    assert "driven by feature_lookup, because of input shape (batch_size)" in said
     assert "constraints: no loss of quality, data stays in the EU" in said
     assert said.count(".") == 1 + said.split("target")[0].count(".")
 

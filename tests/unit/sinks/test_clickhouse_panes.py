@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from folded import fold_cohorts
 from random_records import PANE_NS, SECOND_NS, T0_NS, random_columns, stored_panes
 from same_values import assert_same
 
-from tailbudget.models.select import empty, fold_cohorts
+from tailbudget.models.select import empty
 from tailbudget.schemas.cohorts import OTHER
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.sinks.clickhouse import ClickHouse

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from folded import fold_cohorts
 from random_records import AWKWARD, PANE_NS, SECOND_NS, T0_NS, random_columns, stored_panes
 from same_values import assert_same
 
 from tailbudget.models.cohort_split import CohortTotals
 from tailbudget.models.reduce import bare
-from tailbudget.models.select import collapse, empty, fold_cohorts
+from tailbudget.models.select import collapse, empty
 from tailbudget.models.window import Window
 from tailbudget.schemas.errors import ClickHouseError
 from tailbudget.schemas.records import Outcome

@@ -38,6 +38,14 @@ def test_number_has_three_or_four_digits(value: float, said: str) -> None:
     assert figures.number(value) == said
 
 
+def test_digits_that_mean_nothing_are_not_shown() -> None:
+    """Below a microsecond, a hundredth of a per cent and a thousandth of R² all is noise."""
+    assert (figures.ms(0.000001), figures.ms(0.0048)) == ("0 ms", "0.005 ms")
+    assert (figures.pct(-0.00125), figures.pct(0.0581)) == ("0 %", "0.06 %")
+    assert figures.ratio(0.000067) == "0"
+    assert figures.interval_ms((-0.000054, 0.2)) == "0 to 0.2 ms"
+
+
 @given(st.floats(min_value=1e-6, max_value=1e12))
 def test_number_is_within_half_a_per_cent(value: float) -> None:
     """What is shown can be read back, within the third digit."""

@@ -64,7 +64,7 @@ SENTENCES = [
     ),
     (
         replace(judged(OK, row("p99", 150, 200, OK)), refused="one caller."),
-        "OK: chat P99 is 150 ms, 50 ms under its 200 ms SLO; no fix is recommended: one caller.",
+        "REFUSED: one caller.",
     ),
 ]
 

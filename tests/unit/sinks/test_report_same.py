@@ -30,13 +30,19 @@ def figures(report: dict[str, Any]) -> Iterator[str]:
     """Yield the key figures of a JSON report as a reader sees them."""
     for section, keys in KEY_FIGURES.items():
         for row in report[section]:
-            yield from (number(row[key]) for key in keys if row[key] is not None)
+            yield from (shown(key, row[key]) for key in keys if row[key] is not None)
     provenance, cold, baseline = report["provenance"], report["cold_start"], report["baseline"]
     yield from (count(provenance[key]) for key in ("n", "n_ok", "n_failed"))
     yield from (count(n) for n in report["ledger"].values())
     yield from (number(cold[key]) for key in ("unfiltered_p99_ms", "filtered_p99_ms"))
     yield from (number(part["delta_ms"]) for part in baseline["parts"])
     yield from (number(row["supported_ms"]) for row in report["recommendation"]["supported"])
+
+
+def shown(key: str, value: float) -> str:
+    """Return a figure with the decimals of its kind."""
+    kinds = {"_pct": 2, "_ms": 3, "r2": 3}
+    return number(value, next((n for end, n in kinds.items() if key.endswith(end)), 6))
 
 
 @every_format
@@ -71,7 +77,7 @@ def test_the_verdict_comes_first(words: Callable[[Audit], list[str]]) -> None:
     """The first line says what breaks, by how much, the driver, the cohort and the first fix."""
     line = " ".join(words(audits.breach())[:60])
     assert line.startswith(
-        "BREACH: fraud-scoring P99 is 480.2 ms, 280.2 ms over its 200 ms SLO; "
+        "BREACH: fraud-scoring P99 is 512.8 ms, 312.8 ms over its 200 ms SLO (P95 too); "
         "tail driver feature_lookup +265.2 ms in slow requests (92.4 %); "
         "worst cohort route=bulk, 92.1 % of slow requests from 8.01 % of traffic; "
         "first fix: Fetch all features of a batch in one request (an estimated 254 ms of P99 "

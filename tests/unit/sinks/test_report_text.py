@@ -25,6 +25,16 @@ def test_figures_are_never_broken(width: int) -> None:
         assert figure in said
 
 
+@pytest.mark.parametrize("width", [60, 70, 80, 90, 100, 120, 160])
+def test_no_heading_and_no_cell_is_cut(width: int) -> None:
+    """What stands in a table stands there whole, or the table becomes a list."""
+    said = printed(audits.breach(), width)
+    wide = printed(audits.breach(), 4_000)
+    assert said.count("…") == wide.count("…")
+    for words in ("Difference", "Share", "Tail", "only", "yes"):
+        assert words in said.split()
+
+
 def test_colour_comes_from_the_terminal() -> None:
     """A terminal gets the verdict in red, a file gets no escape sequences."""
     assert "\x1b[1;31mBREACH\x1b[0m" in printed(audits.breach(), 100, colour=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from tailbudget.schemas.errors import WireError
 from tailbudget.streams import protocol
 
-SEGMENT = protocol.Segment("requests:0:1", 7, 10, 25, 0, 2, "chat", 123, b"\x00body\n")
+SPANS = (protocol.Span("requests:0:1", 10, 25, 123), protocol.Span("requests:1:1", 4, 9, 120))
+SEGMENT = protocol.Segment(SPANS, 7, 0, 2, "chat", b"\x00body\n")
 MARK = protocol.Mark("requests:0:1", 7, 25, 123)
 
 
@@ -23,6 +26,26 @@ def test_a_cut_message_is_refused(cut: int) -> None:
     with pytest.raises(WireError) as caught:
         protocol.decode(protocol.encode(SEGMENT)[:cut])
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (b'"parts":2', b'"parts":"2"'),
+        (b'"requests:1:1",4', b'"requests:1:1",{}'),
+        (b'"requests:1:1",4', b"1,4"),
+        (b",4,9,120]", b",4,9]"),
+        (b'"service":"chat"', b'"service":3'),
+    ],
+)
+def test_fields_of_another_type_are_refused(right: bytes, wrong: bytes) -> None:
+    """A header whose values are not what they must be is refused, not taken at its word."""
+    data = protocol.encode(SEGMENT)
+    header = data[7:-6]
+    assert right in header
+    damaged = header.replace(right, wrong)
+    with pytest.raises(WireError, match="damaged"):
+        protocol.decode(data[:3] + struct.pack("<I", len(damaged)) + damaged + data[-6:])
 
 
 def test_another_version_is_named() -> None:

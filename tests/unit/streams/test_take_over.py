@@ -83,8 +83,8 @@ def test_records_read_back_are_not_counted_again(
     newest_ns = panes[-1].pane_ns
     audit, once = taken_over(clickhouse, newest_ns), taken_over(clickhouse, newest_ns)
     store = PaneStore("chat", pane_s=10, known_ns=newest_ns)
-    again = Folded("chat", SOURCE, 9000, 1, (panes[-2].summary, panes[-1].summary), 0)
-    more = Folded("chat", SOURCE, 9400, 2, (newer(newest_ns),), 0)
+    again = Folded("chat", {SOURCE: 9000}, 1, (panes[-2].summary, panes[-1].summary), 0)
+    more = Folded("chat", {SOURCE: 9400}, 2, (newer(newest_ns),), 0)
     missing = store.missing([again, more])
     store.load(missing, clickhouse.read_panes("chat", missing))
     assert store.fold(again) == []

@@ -13,6 +13,7 @@ from tail_causes import (
     code_gets_slower,
     dependency_outage,
     long_while_lookup_is_down,
+    lookup_of_one_region,
     one_shard_slow,
     queueing,
     replica_that_is_slow,
@@ -85,6 +86,14 @@ def test_shards_that_are_slow_together_are_no_fanout(seed: int) -> None:
     one = named(one_shard_slow(Service(seed)))[0]
     assert one.cause is CauseName.UNKNOWN
     assert any("parallel stages" in text for text in one.against)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_lookup_that_is_slow_for_one_region_is_told_with_it(seed: int) -> None:
+    """It is not slow for all at once: no cause is named, the cohort is."""
+    (only,) = named(lookup_of_one_region(Service(seed)))
+    assert (only.cause, only.stage) == (CauseName.UNKNOWN, "feature_lookup")
+    assert only.cohort == "region=ap"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -206,11 +215,27 @@ def test_inputs_that_change_only_with_time_are_half_established() -> None:
     assert len(parts(made.requests, made.split)) == 1 + len(made.stages)
 
 
+def test_starts_that_are_only_suspected_count_less() -> None:
+    """Waves after silences make the tail: a cold start, with the event that would confirm it."""
+    service = Service(1, n=3_000)
+    wave = np.zeros(service.n, np.bool_)
+    for k in range(6):
+        at = 400 * (k + 1)
+        service.at_s[at:] += 1_200
+        wave[at : at + 20] = True
+    service.stages["forward"][wave] *= 8
+    first = named(service.evidence())[0]
+    assert (first.cause, first.stage) == (CauseName.COLD_START, "forward")
+    assert first.score < 0.6
+    assert any("6 suspected starts" in text for text in first.evidence)
+    assert any("--deploys" in text for text in first.missing)
+
+
 def test_few_requests_and_no_tail_are_unknown() -> None:
     """What is missing is said; nothing is claimed."""
     few = named(gathered({"total_ms": [5.0, 9.0] * 30, "forward_ms": [4.0, 8.0] * 30}))
     assert (few[0].cause, few[0].score) == (CauseName.UNKNOWN, 0.0)
-    assert "lie in the slow band" in few[0].missing[0]
+    assert "the slow band has" in few[0].missing[0]
     flat = named(gathered({"total_ms": [5.0] * 2_000, "forward_ms": [4.0] * 2_000}))
     assert flat[0].cause is CauseName.UNKNOWN
 

@@ -1,0 +1,97 @@
+"""Writing and reading the changes of alerts, and what became of their notices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tailbudget.schemas.alert_rows import ChangeRow, NoticeRow
+from tailbudget.sinks.clickhouse.connection import Connection
+
+_TEXT: Final = pa.string()
+_AT: Final = pa.timestamp("ns", "UTC")
+_CHANGES: Final = {
+    "service": _TEXT,
+    "alert": _TEXT,
+    "sequence": pa.uint64(),
+    "at": _AT,
+    **dict.fromkeys(("alert_id", "before", "after", "reason", "detail", "severity"), _TEXT),
+    "began": _AT,
+    "cleared": _AT,
+    "budget_left_pct": pa.float64(),
+    "budget_cost_pct": pa.float64(),
+    "state": _TEXT,
+    "payload": _TEXT,
+}
+_NOTICES: Final = {
+    "service": _TEXT,
+    "alert": _TEXT,
+    "sequence": pa.uint64(),
+    "channel": _TEXT,
+    "at": pa.timestamp("ms", "UTC"),
+    **dict.fromkeys(("state", "severity", "outcome"), _TEXT),
+    "attempts": pa.uint32(),
+    "error": _TEXT,
+}
+_LAST_CHANGES: Final = """
+SELECT
+    service, alert, sequence, toUnixTimestamp64Nano(at), alert_id, before, after, reason, detail,
+    severity, toUnixTimestamp64Nano(began), toUnixTimestamp64Nano(cleared), budget_left_pct,
+    budget_cost_pct, state, payload
+FROM alert_changes FINAL
+WHERE service = {service:String}
+ORDER BY alert, sequence DESC, at DESC
+LIMIT 1 BY alert
+"""
+_LAST_NOTICES: Final = """
+SELECT
+    service, alert, sequence, channel, toUnixTimestamp64Milli(at) * 1000000, state, severity,
+    outcome, attempts, error
+FROM alert_notices FINAL
+WHERE service = {service:String}
+ORDER BY alert, channel, sequence DESC
+LIMIT 1 BY alert, channel
+"""
+
+
+def write_changes(connection: Connection, changes: Sequence[ChangeRow]) -> None:
+    """Write changes; one that is there already is replaced by itself."""
+    _insert(connection, "alert_changes", _CHANGES, (astuple(row) for row in changes))
+
+
+def write_notices(connection: Connection, notices: Sequence[NoticeRow]) -> None:
+    """Write what became of notices; a later outcome replaces an earlier one."""
+    rows = ((*astuple(row)[:4], row.at_ns // 1_000_000, *astuple(row)[5:]) for row in notices)
+    _insert(connection, "alert_notices", _NOTICES, rows)
+
+
+def last_changes(connection: Connection, service: str) -> list[ChangeRow]:
+    """Return the newest change of each alert of a service, by name."""
+    return [ChangeRow(*row) for row in _select(connection, _LAST_CHANGES, service)]
+
+
+def last_notices(connection: Connection, service: str) -> list[NoticeRow]:
+    """Return the newest notice of each alert of a service on each channel."""
+    return [NoticeRow(*row) for row in _select(connection, _LAST_NOTICES, service)]
+
+
+def _insert(
+    connection: Connection, table: str, columns: Mapping[str, Any], rows: Iterable[Sequence[Any]]
+) -> None:
+    values = list(zip(*rows, strict=True))
+    if not values:
+        return
+    arrays = [pa.array(column, kind) for column, kind in zip(values, columns.values(), strict=True)]
+    block = pa.table(arrays, list(columns))
+    connection.request(f"writing {table}", lambda client: client.insert_arrow(table, block))
+
+
+def _select(connection: Connection, sql: str, service: str) -> list[tuple[Any, ...]]:
+    answer = connection.request(
+        f"reading alerts of {service}",
+        lambda client: client.query(sql, parameters={"service": service}),
+    )
+    return [tuple(row) for row in answer.result_rows]
