@@ -315,7 +315,9 @@ def test_a_request_is_no_older_than_its_own_message() -> None:
     for number, start in enumerate((0, 300_000)):
         value = as_json([S(7, 1 + number, 0, "r", start, start + 5)])
         one.decode([SourceMessage(value, number, T0_NS + (start + 5) * MS)])
-    assert count(one.finish())["accepted"] == 2
+    rest = one.finish()
+    assert rest is not None
+    assert count(rest)["accepted"] == 2
 
 
 def test_repeated_and_unusable_spans_are_counted() -> None:
