@@ -12,7 +12,30 @@ from tailbudget.schemas.settings_base import Group, Name, refuse
 OWN_TOPICS: Final = ("panes", "deploys", "alerts", "dead-letters", "signals")
 """The topics that we write ourselves, without their prefix."""
 
-RequestFormat = Literal["native", "aiperf", "llmperf"]
+RequestFormat = Literal[
+    "native",
+    "aiperf",
+    "llmperf",
+    "otlp_json",
+    "otlp_proto",
+    "otel_spans",
+    "jaeger",
+    "zipkin",
+    "nginx",
+    "envoy",
+    "aws_alb",
+    "haproxy",
+    "traefik",
+    "guidellm",
+    "vllm_bench",
+    "perf_analyzer",
+    "triton",
+    "tgi",
+    "sglang_log",
+    "torchserve",
+    "ray_serve",
+    "kserve",
+]
 """The formats that `streams.sources` decodes."""
 
 
@@ -24,6 +47,18 @@ class RequestTopic(Group):
         default=None, description="service of records that name none themselves"
     )
     format: RequestFormat = Field(default="native", description="format of the messages")
+    mapping: Path | None = Field(
+        default=None, description="mapping file for native JSON of another form"
+    )
+    pattern: Annotated[str, Field(min_length=1, max_length=4000)] | None = Field(
+        default=None, description="log format of nginx or Envoy, as it is configured there"
+    )
+    trace_wait_s: float = Field(
+        default=15.0,
+        ge=0,
+        le=3600,
+        description="how much younger than the end of a trace a span must be for it to be judged",
+    )
 
 
 class KafkaSettings(Group):

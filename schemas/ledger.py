@@ -23,6 +23,7 @@ NO_TIMESTAMP: Final = "rejected.no_timestamp"
 BAD_TIMESTAMP: Final = "rejected.bad_timestamp"
 NO_TOTAL: Final = "rejected.no_total"
 NOT_A_NUMBER: Final = "rejected.not_a_number"
+NOT_OF_FORMAT: Final = "rejected.not_of_format"
 
 FUTURE: Final = "quarantined.future"
 OUT_OF_RANGE_TIME: Final = "quarantined.out_of_range_time"
@@ -46,6 +47,11 @@ UNKNOWN_COLUMN: Final = "unknown_column"
 DUPLICATE: Final = "duplicate"
 RETRY: Final = "retry"
 UNHELD: Final = "unheld"
+INCOMPLETE: Final = "incomplete"
+ORPHAN: Final = "orphan"
+ASYNCHRONOUS: Final = "asynchronous"
+BEYOND: Final = "beyond"
+UNUSABLE: Final = "unusable"
 LATE: Final = "late"
 CLAMPED: Final = "clamped"
 OVERLAP: Final = "overlap"
@@ -64,6 +70,7 @@ MEANING: Final = MappingProxyType(
         BAD_TIMESTAMP: "a timestamp that is neither RFC 3339 nor an epoch",
         NO_TOTAL: "no total_ms, though the request did not fail",
         NOT_A_NUMBER: "a total_ms that is no number",
+        NOT_OF_FORMAT: "not of the format of its source",
         FUTURE: "stamped later than it arrived, beyond the allowance",
         OUT_OF_RANGE_TIME: "stamped before 2000 or after 2100",
         NOT_FINITE: "a total_ms of NaN or infinity",
@@ -83,7 +90,13 @@ MEANING: Final = MappingProxyType(
         UNKNOWN_COLUMN: "values in columns that are no stage, covariate or dimension",
         DUPLICATE: "records seen before",
         RETRY: "attempts that became one request with a later attempt of their operation",
-        UNHELD: "attempts that counted before their operation ended: too many were held",
+        UNHELD: "attempts that counted before their operation ended, and traces that were judged"
+        " early: too many were held",
+        INCOMPLETE: "traces without a root, or with one that did not end; they are no requests",
+        ORPHAN: "spans that are below no span that came",
+        ASYNCHRONOUS: "spans that their request did not wait for; they are no stages",
+        BEYOND: "spans of a trace that has more than are kept",
+        UNUSABLE: "spans without an id, a trace or a start",
         LATE: "records that amended a pane after its window had been judged",
         CLAMPED: "values beyond the range of the sketch",
         OVERLAP: "records whose stages together exceed their total",

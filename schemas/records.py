@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.schemas.cohorts import Cohort
+from tailbudget.schemas.rows import DeployRow
 
 NO_SERVICE: Final = "(none)"
 """The service of a record that names none, where the source has no default either."""
@@ -116,9 +117,11 @@ class Decoded:
         ledger: (service, time_ns, reason) to count; time_ns is the record's own time where it
             has a credible one, else its arrival.
         unknown: names of columns that are no stage, covariate or dimension.
+        deploys: changes of a service's version that the messages show.
     """
 
     services: tuple[Columns, ...]
     rejected: tuple[Rejected, ...]
     ledger: Mapping[tuple[str, int, str], int]
     unknown: frozenset[str]
+    deploys: tuple[DeployRow, ...] = ()

@@ -8,6 +8,7 @@ from typing import Final
 AGGREGATES: Final = "aggregates"
 BATCH: Final = "batch"
 CONTRADICTORY_UNITS: Final = "contradictory_units"
+DEFINITIONS: Final = "definitions"
 NO_LATENCY: Final = "no_latency"
 NO_ROWS: Final = "no_rows"
 NO_STAGES: Final = "no_stages"
@@ -17,6 +18,7 @@ MEANING: Final = MappingProxyType(
         AGGREGATES: "percentiles or means of many requests, where an audit needs a row a request",
         BATCH: "a batch or offline workload, which has no latency budget",
         CONTRADICTORY_UNITS: "totals and stages that cannot be of the same unit",
+        DEFINITIONS: "two sources that do not mean the same by their token timings",
         NO_LATENCY: "no column holds the end-to-end latency",
         NO_ROWS: "no row to read",
         NO_STAGES: "no stage is timed, so there is nothing to attribute latency to",

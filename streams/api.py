@@ -22,8 +22,9 @@ from tailbudget.sinks.report.html_report import html
 from tailbudget.sinks.report.json_report import as_json
 from tailbudget.sinks.report.markdown_report import markdown
 from tailbudget.streams.agents.deploys import deploy_row
-from tailbudget.streams.audit_log import Wanted, parse_columns
+from tailbudget.streams.audit_log import Wanted
 from tailbudget.streams.log_report import Asked, Frame, Source, make, read_deploys
+from tailbudget.streams.mapping_file import with_columns
 
 Deploys = Path | str | Iterable[Mapping[str, Any]]
 
@@ -57,7 +58,8 @@ def audit(
         compare_to_baseline: another log to compare with.
         deploys: deploy events, or the path of a file of them; None knows none.
         timezone: IANA zone of times that name none.
-        columns: where columns have other names or units: "total_ms=latency_s:s,timestamp=at".
+        columns: where columns have other names or units: "total_ms=latency_s:s,timestamp=at";
+            or the path of a mapping file (.yaml).
         service: which service, or that of rows that name none.
         workload: "online" or "batch", where it is known.
 
@@ -67,13 +69,15 @@ def audit(
     """
     asked = Asked(
         source=_source(log),
-        wanted=Wanted(
-            service=service,
-            stages=_names(stages),
-            covariates=_names(input_shape_dims),
-            cohort_dims=_names(cohort_dims),
-            timezone=timezone,
-            columns=parse_columns(columns) if columns else {},
+        wanted=with_columns(
+            Wanted(
+                service=service,
+                stages=_names(stages),
+                covariates=_names(input_shape_dims),
+                cohort_dims=_names(cohort_dims),
+                timezone=timezone,
+            ),
+            columns,
         ),
         now_ns=time.time_ns(),
         slo=parse_slo(slo_target) if isinstance(slo_target, str) else slo_target,

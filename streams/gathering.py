@@ -58,6 +58,11 @@ class Gathered:
     offset: NDArray[np.int64]
     shares: tuple[Share, ...]
 
+    def of(self, share: Share) -> SourceBatch:
+        """Return the messages of one partition, with their offsets in it."""
+        mine = slice(share.first, share.first + share.count)
+        return replace(self.batch[mine], offset=self.offset[mine])
+
     def apart(self, decoded: Decoded) -> list[tuple[Share, Decoded]]:
         """Return what became of each partition's messages.
 

@@ -1,8 +1,9 @@
-"""Failed attempts that ingest holds, and how the next owner of a source comes to hold them too.
+"""What ingest holds, and how the next owner of a source comes to hold it too.
 
-An offset may be committed past a held attempt, for a position at or before that attempt is kept
-(`streams.held_positions`). Whoever is assigned the source reads from there: what lies below the
-committed offset is counted already, and only tells what is held (`streams.held_attempts`).
+These are failed attempts, and spans of traces that may not be whole yet. An offset may be committed
+past them, for a position at or before the first of them is kept (`streams.held_positions`). Whoever
+is assigned the source reads from there: what lies below the committed offset is counted already,
+and only tells what is held (`streams.held_attempts`, `sources.trace_assembly`).
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ SETTLE_S: Final = 1.0
 
 
 class Holding:
-    """What ingest does so that held attempts survive it.
+    """What ingest does so that held attempts and spans survive it.
 
     Args:
         settings: how long attempts are held.
         positions: keeps where to start.
         seek: reads a partition again from an offset.
+        spans: decoders hold spans too, even where no attempts are held.
     """
 
     def __init__(
@@ -43,12 +45,15 @@ class Holding:
         settings: StreamSettings,
         positions: Positions,
         seek: Callable[[TP, int], Awaitable[None]],
+        *,
+        spans: bool = False,
     ) -> None:
         self._limits = Limits(
             hold_ns=int(settings.retry_hold_s * 1e9),
             disorder_ns=int(settings.grace_s * 1e9),
             most=MOST_FAILED,
         )
+        self._holds = spans or self._limits.hold_ns > 0
         self._positions = positions
         self._seek = seek
         self._kept: dict[TP, int] = {}
@@ -61,7 +66,7 @@ class Holding:
 
     async def starts(self, committed: Mapping[TP, int]) -> Mapping[TP, int]:
         """Return where to read from: at the committed offsets or before them."""
-        if self._limits.hold_ns <= 0:
+        if not self._holds:
             return committed
         kept = await self._positions.read(list(committed))
         # Offsets that were set back make a position worthless: older attempts may be held anew.

@@ -13,9 +13,12 @@ from numpy.typing import NDArray
 from tailbudget.models.columns import take
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import Columns, Decoded, Rejected
+from tailbudget.schemas.rows import DeployRow
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.held_attempts import HeldAttempts
 from tailbudget.streams.operations import Limits
+from tailbudget.streams.sources import Decoder, Rules
+from tailbudget.streams.sources.native import NativeDecoder
 
 COUNTED_LATER: Final = frozenset({ledger.ACCEPTED, ledger.FAILED})
 """What the summary itself counts, once duplicates are gone."""
@@ -31,7 +34,8 @@ class Pending:
         columns: decoded micro-batches by service.
         rejected: what goes to the dead-letter topic.
         ledger: service to (time_ns, reason) to count.
-        held_from: offset of the oldest attempt that is held at `end`; `end` when none is.
+        held_from: offset of the oldest attempt or span that is held at `end`; `end` when none is.
+        deploys: changes of versions that the messages show.
     """
 
     start: int
@@ -40,6 +44,7 @@ class Pending:
     rejected: tuple[Rejected, ...]
     ledger: Mapping[str, Counter[tuple[int, str]]]
     held_from: int
+    deploys: tuple[DeployRow, ...] = ()
 
     @property
     def services(self) -> frozenset[str]:
@@ -63,7 +68,8 @@ class Intake:
         records: accepted records in the open segment.
         watermark_ns: newest event time seen.
         attempts: holds failed attempts for the next ones of their operations.
-        held_from: offset of the oldest attempt that was held at `committed`.
+        held_from: offset of the oldest attempt or span that was held at `committed`.
+        decoder: of the source; those of traces hold spans.
     """
 
     key: str
@@ -78,9 +84,11 @@ class Intake:
     watermark_ns: int = 0
     attempts: HeldAttempts = field(default_factory=lambda: HeldAttempts(Limits(hold_ns=0)))
     held_from: int = 0
+    decoder: Decoder = field(default_factory=lambda: NativeDecoder(Rules()))
     _newest: dict[str, int] = field(default_factory=dict)
     _columns: defaultdict[str, list[Columns]] = field(default_factory=lambda: defaultdict(list))
     _rejected: list[Rejected] = field(default_factory=list)
+    _deploys: list[DeployRow] = field(default_factory=list)
     _ledger: defaultdict[str, Counter[tuple[int, str]]] = field(
         default_factory=lambda: defaultdict(Counter)
     )
@@ -95,6 +103,7 @@ class Intake:
         for columns in decoded.services:
             self._add_columns(columns)
         self._rejected.extend(decoded.rejected)
+        self._deploys.extend(decoded.deploys)
         for (service, time_ns, reason), count in decoded.ledger.items():
             if reason not in COUNTED_LATER:
                 self.count(service, time_ns, reason, count)
@@ -121,9 +130,11 @@ class Intake:
             rejected=tuple(self._rejected),
             ledger=dict(self._ledger),
             held_from=self._held_from(),
+            deploys=tuple(self._deploys),
         )
         self._columns.clear()
         self._rejected.clear()
+        self._deploys.clear()
         self._ledger.clear()
         self.records = 0
         self.start = self.position
@@ -155,8 +166,8 @@ class Intake:
         self._see(columns.service, int(columns.ts_ns.max()))
 
     def _held_from(self) -> int:
-        first = self.attempts.first_offset
-        return self.position if first is None else first
+        firsts = (self.attempts.first_offset, self.decoder.first_offset)
+        return min((first for first in firsts if first is not None), default=self.position)
 
     def _see(self, service: str, newest_ns: int) -> None:
         """Move the clock on by records that are held, too."""

@@ -18,6 +18,7 @@ from tailbudget.schemas.records import Rejected
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.token_timing import require_same
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.streams.agents.deploys import deploy_row
 from tailbudget.streams.audit_log import (
@@ -87,6 +88,7 @@ class Made:
     evidence: Evidence
 
 
+_SHOWN: Final = 5
 _DAY_MIN: Final = 1_440
 _QUIET: Final[Report] = lambda _: None  # noqa: E731 (a name for doing nothing)
 
@@ -119,7 +121,7 @@ def make(
         slo=plan.slo(evidence.service),
         slow_request_threshold=asked.slow_request_threshold,
         workload=asked.workload or declared_workload(settings, evidence.service),
-        baseline=_baseline(settings, asked, plan, progress),
+        baseline=_baseline(settings, asked, plan, progress, reading.found.format),
         source=_name(asked.source),
         assumptions=(*reading.found.assumptions, *_of_deploys(asked, reading)),
         times_known=reading.found.times_known,
@@ -200,13 +202,23 @@ def _plan(settings: Settings, asked: Asked) -> Plan:
     )
 
 
-def _baseline(settings: Settings, asked: Asked, plan: Plan, progress: Report) -> Evidence | None:
+def _baseline(
+    settings: Settings, asked: Asked, plan: Plan, progress: Report, format_name: str
+) -> Evidence | None:
     if asked.baseline is None:
         return None
-    return gather(_open(settings, asked.baseline, asked, progress), plan)
+    reading = _open(settings, asked.baseline, asked, progress)
+    require_same(format_name, reading.found.format)
+    return gather(reading, plan)
 
 
 def _of_deploys(asked: Asked, reading: LogReading) -> tuple[str, ...]:
+    seen = reading.deploys
+    if asked.deploys is None and seen:
+        shown = ", ".join(f"{one.service} to {one.version}" for one in seen[:_SHOWN])
+        more = f" and {len(seen) - _SHOWN} more" if len(seen) > _SHOWN else ""
+        said = f"the traces show new versions ({shown}{more}), but no deploy events were given"
+        return (f"{said}: what is warm and what is cold was not told apart",)
     if asked.deploys is None:
         return ("no deploy events were given: what is warm and what is cold cannot be told apart",)
     if not reading.found.times_known:

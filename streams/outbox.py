@@ -25,12 +25,14 @@ class Outbox:
         panes: str,
         alerts: str,
         dead_letters: str,
+        deploys: str,
         partitions: Callable[[], int],
     ) -> None:
         self._producer = producer
         self._panes = panes
         self._alerts = alerts
         self._dead_letters = dead_letters
+        self._deploys = deploys
         self._partitions = partitions
         self._sent: list[Any] = []
         self.reached: dict[int, int] = {}
@@ -47,6 +49,10 @@ class Outbox:
     async def dead_letter(self, key: bytes, value: bytes) -> None:
         """Send to the dead-letter topic."""
         await self._send(self._dead_letters, key, value, None)
+
+    async def deploy(self, service: str, value: bytes) -> None:
+        """Send to the deploys topic."""
+        await self._send(self._deploys, service.encode(), value, None)
 
     async def alert(self, service: str, value: bytes) -> None:
         """Send to the alerts topic."""

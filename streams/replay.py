@@ -162,10 +162,11 @@ def run(
     pacing = pacing or Pacing()
     with LogLines(log) as source:
         found, lines = detect_format(source)
-        topic = target(found if format_name == AUTO else format_name).topic
+        chosen = found if format_name == AUTO else format_name
+        topic = target(chosen).topic
         with Publisher(config) as publisher:
             replay = _Replay(source, publisher, topic)
-            for message in _paced(lines, pacing):
+            for message in _paced(lines, pacing, chosen):
                 replay.send(message)
                 replay.report_when_due(pacing, report)
         return replay.state()
@@ -233,8 +234,9 @@ class _Replay:
         )
 
 
-def _paced(lines: Iterator[bytes], pacing: Pacing) -> Iterator[Pack]:
-    stamped = ((line, at // 1_000_000) for line, at in timeline(lines, pacing.now_ns()))
+def _paced(lines: Iterator[bytes], pacing: Pacing, format_name: str) -> Iterator[Pack]:
+    timed = timeline(lines, pacing.now_ns(), format_name)
+    stamped = ((line, at // 1_000_000) for line, at in timed)
     began_ns = pacing.now_ns()
     first_ms: int | None = None
     for message in pack(stamped, max_bytes=pacing.pack_bytes, span_ms=pacing.span_ms):

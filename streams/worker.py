@@ -7,6 +7,7 @@ import contextlib
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -79,7 +80,7 @@ class Worker:
             consumer=self._consumer,
             outbox=self._outbox(),
             decoders={
-                entry.topic: decoder(entry.format, rules(settings, entry))
+                entry.topic: partial(decoder, entry.format, rules(settings, entry))
                 for entry in settings.kafka.requests
             },
             incarnations=lives,
@@ -204,6 +205,7 @@ class Worker:
             panes=kafka.panes_topic,
             alerts=kafka.alerts_topic,
             dead_letters=kafka.dead_letters_topic,
+            deploys=kafka.deploys_topic,
             partitions=lambda: kafka.partitions,
         )
 

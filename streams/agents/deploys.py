@@ -61,6 +61,19 @@ class Deploys:
                 )
 
 
+def deploy_event(row: DeployRow) -> bytes:
+    """Return the message that announces a deploy; `deploy_row` reads it."""
+    return orjson.dumps(
+        {
+            "service": row.service,
+            "env": row.env,
+            "version": row.version,
+            "kind": row.kind,
+            "ts": row.at_ns,
+        }
+    )
+
+
 def deploy_row(value: bytes | None) -> DeployRow:
     """Return the event in a message.
 

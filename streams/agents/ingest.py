@@ -18,19 +18,20 @@ from faust.types import TP
 
 from tailbudget.models.select import encode_parts
 from tailbudget.schemas import ledger
-from tailbudget.schemas.records import NO_SERVICE
+from tailbudget.schemas.records import NO_SERVICE, Decoded
 from tailbudget.schemas.settings import Settings
 from tailbudget.streams import protocol
+from tailbudget.streams.agents.deploys import deploy_event
 from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.dedup import Dedup
-from tailbudget.streams.gathering import Gathering
+from tailbudget.streams.gathering import Gathering, Share
 from tailbudget.streams.held_positions import Positions
 from tailbudget.streams.holding import Holding
 from tailbudget.streams.holes import HoleGuard
 from tailbudget.streams.intake import Intake, Pending
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.segment_summaries import SegmentSummaries
-from tailbudget.streams.sources import Decoder
+from tailbudget.streams.sources import HOLDING, Decoder
 from tailbudget.streams.unknown_columns import UnknownColumns
 
 log = structlog.get_logger()
@@ -67,7 +68,7 @@ class Ingest:
         *,
         consumer: Callable[[], Any],
         outbox: Outbox,
-        decoders: Mapping[str, Decoder],
+        decoders: Mapping[str, Callable[[], Decoder]],
         incarnations: Mapping[str, int],
         positions: Positions,
     ) -> None:
@@ -76,11 +77,19 @@ class Ingest:
         self._consumer = consumer
         self._outbox = outbox
         self._decoders = decoders
+        # One decoder for all partitions of a topic, unless it holds what came of one.
+        holding = {entry.topic for entry in settings.kafka.requests if entry.format in HOLDING}
+        self._common = {topic: make() for topic, make in decoders.items() if topic not in holding}
         self._incarnations = incarnations
         self._summaries = SegmentSummaries(settings)
         self._touched: dict[TP, frozenset[str]] = {}
         self._holes = HoleGuard(self._seek_back, self._accept_hole)
-        self._holding = Holding(settings.stream, positions, self._seek_back)
+        self._holding = Holding(
+            settings.stream,
+            positions,
+            self._seek_back,
+            spans=any(entry.format in HOLDING for entry in settings.kafka.requests),
+        )
         self._gathering = Gathering()
         self._ready = asyncio.Event()
         self._flushing = asyncio.Lock()
@@ -127,6 +136,7 @@ class Ingest:
                 start=start,
                 position=starts[tp],
                 held_from=starts[tp],
+                decoder=self._common.get(tp.topic) or self._decoders[tp.topic](),
                 attempts=self._holding.attempts(),
                 pane_ns=int(stream.pane_s * 1e9),
                 grace_ns=int(stream.grace_s * 1e9),
@@ -160,7 +170,7 @@ class Ingest:
         if messages[0].offset < position:
             fresh = [message for message in messages if message.offset >= position]
         if source.position < source.start:
-            fresh = await self._holding.replay(tp, source, fresh, self._decoders[tp.topic])
+            fresh = await self._holding.replay(tp, source, fresh, source.decoder)
             position = source.position
         if fresh and self._settings.kafka.contiguous:
             fresh = await self._holes.prefix(tp, position, fresh)
@@ -173,10 +183,17 @@ class Ingest:
     def _decode(self, topic: str) -> None:
         """Decode what waits of a topic."""
         gathered = self._gathering.take(topic, time.time_ns())
-        decoded = self._decoders[topic].decode(gathered.batch)
-        self._unknown.name(decoded.unknown)
+        if topic not in self._common:
+            for share in gathered.shares:
+                self._add(share, self.sources[share.tp].decoder.decode(gathered.of(share)))
+            return
+        decoded = self._common[topic].decode(gathered.batch)
         for share, mine in gathered.apart(decoded):
-            self.sources[share.tp].add(mine, share.end)
+            self._add(share, mine)
+
+    def _add(self, share: Share, decoded: Decoded) -> None:
+        self._unknown.name(decoded.unknown)
+        self.sources[share.tp].add(decoded, share.end)
 
     async def flush(self) -> None:
         """Publish and commit the open segments of all sources."""
@@ -217,6 +234,8 @@ class Ingest:
             for service in sorted({name for _, pending in taken for name in pending.services}):
                 await self._send_service(service, [t for t in taken if service in t[1].services])
         for tp, (source, pending) in cut.items():
+            for deploy in pending.deploys:
+                await self._outbox.deploy(deploy.service, deploy_event(deploy))
             for key, value in dead_letters(tp, source.key, pending.rejected):
                 await self._outbox.dead_letter(key, value)
 

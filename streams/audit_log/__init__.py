@@ -21,7 +21,13 @@ from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.streams.audit_log.files import parts_of
 from tailbudget.streams.audit_log.frames import FramePart, SqlPart
 from tailbudget.streams.audit_log.reading import Log, LogReading
-from tailbudget.streams.audit_log.wanted import Found, Progress, Wanted, parse_columns
+from tailbudget.streams.audit_log.wanted import (
+    Found,
+    Progress,
+    Wanted,
+    parse_columns,
+    parse_format,
+)
 
 _EVERYTHING = Wanted()
 
@@ -84,4 +90,5 @@ __all__ = [
     "open_log",
     "open_sql",
     "parse_columns",
+    "parse_format",
 ]

@@ -12,13 +12,28 @@ from tailbudget.schemas.errors import ConfigError, DecodeError, Refused
 from tailbudget.streams.audit_log import kinds
 from tailbudget.streams.audit_log.aggregates import refusal, tool_of
 from tailbudget.streams.audit_log.blocks import Block
-from tailbudget.streams.audit_log.json_text import element_blocks, first_element, line_blocks
+from tailbudget.streams.audit_log.json_text import (
+    document_blocks,
+    element_blocks,
+    first_element,
+    line_blocks,
+)
 from tailbudget.streams.audit_log.opened import STDIN, Opened, damage
+from tailbudget.streams.audit_log.protobufs import protobuf_blocks
 from tailbudget.streams.audit_log.tables import csv_blocks, parquet_blocks
-from tailbudget.streams.log_time import NATIVE, format_of
-from tailbudget.streams.sources import FORMATS, repair
+from tailbudget.streams.log_time import (
+    JAEGER,
+    NATIVE,
+    OTLP_PROTO,
+    access_log,
+    format_of,
+    format_of_text,
+)
+from tailbudget.streams.sources import ACCESS_LOGS, DOCUMENTS, FORMATS, repair
 
 _PROBED: Final = 100
+_DOUBTFUL: Final = (None, kinds.CSV, kinds.ELEMENTS)
+_TEXTS: Final = frozenset(one.name for one in ACCESS_LOGS)
 
 
 class FilePart:
@@ -57,9 +72,15 @@ class FilePart:
             yield block
 
     def _text_blocks(self, stream: IO[bytes], kind: str) -> Iterator[Block]:
+        if kind == kinds.PROTOBUF:
+            return protobuf_blocks(stream, OTLP_PROTO, self.name)
         if kind == kinds.CSV:
             return csv_blocks(stream, self.head, self.name)
         records = self._format if self._format in FORMATS else self._records()
+        if records in DOCUMENTS:
+            return document_blocks(stream, records, self.name)
+        if records == JAEGER:
+            return element_blocks(stream, JAEGER, self.name)
         if kind == kinds.LINES:
             return line_blocks(stream, records or NATIVE)
         return element_blocks(stream, records or NATIVE, self.name)
@@ -73,7 +94,13 @@ class FilePart:
     def _kind(self) -> str:
         if self._format in (kinds.CSV, kinds.PARQUET):
             return str(self._format)
+        if self._format == OTLP_PROTO:
+            return kinds.PROTOBUF
         kind = kinds.kind_of(self.path, self.head)
+        if self._format is None and kind in _DOUBTFUL and not kinds.is_table(self.path):
+            self._format = access_log(self.head.split(b"\n")[:_PROBED])
+        if self._format in _TEXTS:
+            return kinds.LINES
         if kind is None and not self.head.strip():
             return kinds.LINES
         if kind is None:
@@ -87,9 +114,11 @@ class FilePart:
                 record = orjson.loads(text.removeprefix(repair.BOM))
             except orjson.JSONDecodeError:
                 continue
+            while isinstance(record, list) and record:
+                record = record[0]
             if isinstance(record, dict):
                 return format_of(record)
-        return NATIVE
+        return format_of_text(self.head.removeprefix(repair.BOM)) or NATIVE
 
     def _unknown(self) -> Refused | DecodeError:
         tool = tool_of(self.head)

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import IO, Final
 
 import numpy as np
+import orjson
 
 from tailbudget.schemas.errors import DecodeError
 from tailbudget.streams.audit_log.blocks import LineBlock
 from tailbudget.streams.log_lines import MAX_LINE_BYTES
+from tailbudget.streams.sources.translated import MAX_DOCUMENT
 
 _CHUNK: Final = 1 << 22
 _TEXT: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+'
@@ -19,6 +21,9 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 """A flat object whole, which most records are; else a text, a bracket or a comma."""
+
+_ENVELOPE: Final = re.compile(rb'\{\s*"data"\s*:\s*\[')
+"""An object whose first key holds the records, as Jaeger answers; the rest is passed over."""
 
 _OPEN: Final = frozenset({0x7B, 0x5B})
 _CLOSE: Final = frozenset({0x7D, 0x5D})
@@ -73,6 +78,32 @@ def element_blocks(stream: IO[bytes], format_name: str, name: str) -> Iterator[L
     yield from _block(format_name, splitter.finish(), first)
 
 
+def document_blocks(stream: IO[bytes], format_name: str, name: str) -> Iterator[LineBlock]:
+    """Yield a file that is one document, or one document a line.
+
+    Raises:
+        DecodeError: it is longer than is read.
+    """
+    text = stream.read(MAX_DOCUMENT + 1)
+    if len(text) > MAX_DOCUMENT:
+        raise DecodeError(
+            f"{name} is one document of more than {MAX_DOCUMENT:,} bytes",
+            remedy="have the tool write fewer requests, or one document a line for each run",
+        )
+    lines = text.splitlines()
+    yield from _block(format_name, lines if _are_documents(lines) else [text.strip()], 0)
+
+
+def _are_documents(lines: list[bytes]) -> bool:
+    """Return whether the first line, of several, is a document for itself."""
+    if len(lines) < 2:
+        return False
+    try:
+        return isinstance(orjson.loads(lines[0]), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
 def first_element(head: bytes) -> list[bytes]:
     """Return the first element of such text, if it ends within it."""
     return _Splitter().feed(head)[:1]
@@ -89,12 +120,15 @@ def _block(format_name: str, lines: list[bytes], first: int) -> Iterator[LineBlo
 class _Splitter:
     """Cuts JSON text at the commas of its array, or after each value where there is no array.
 
+    The array may be the "data" of an object.
+
     The elements are text as it stood there, so that the decoder judges them like lines.
     """
 
     def __init__(self) -> None:
         self._text = b""
         self._base: int | None = None
+        self._inside = self._over = False
 
     def held(self) -> int:
         """Return the bytes of the element that has not ended."""
@@ -102,6 +136,8 @@ class _Splitter:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Take more text, and return the elements that have ended."""
+        if self._over:
+            return []
         self._text += chunk
         if self._base is None:
             self._begin()
@@ -120,7 +156,10 @@ class _Splitter:
             start = token.end()
             if depth < 0:  # the array ends; what follows stands for itself
                 self._base = depth = 0
-        self._text = self._text[start:]
+                if self._inside:
+                    self._over = True
+                    break
+        self._text = b"" if self._over else self._text[start:]
         return found
 
     def _ends_element(self, last: int, depth: int) -> bool:
@@ -134,6 +173,9 @@ class _Splitter:
 
     def _begin(self) -> None:
         text = self._text.removeprefix(b"\xef\xbb\xbf").lstrip()
+        envelope = _ENVELOPE.match(text)
+        if envelope is not None:
+            text, self._inside = text[envelope.end() - 1 :], True
         if text:
             self._base = 1 if text.startswith(b"[") else 0
             self._text = text[self._base :]

@@ -9,9 +9,12 @@ from typing import Final
 
 import orjson
 
+from tailbudget.streams.audit_log.protobufs import is_protobuf
+
 PARQUET: Final = "parquet"
 CSV: Final = "csv"
 LINES: Final = "lines"
+PROTOBUF: Final = "protobuf"
 ELEMENTS: Final = "elements"
 """One JSON array, or JSON values over several lines each."""
 
@@ -24,6 +27,8 @@ SUFFIXES: Final = {
     ".ndjson": LINES,
     ".json": None,
     ".log": None,
+    ".pb": PROTOBUF,
+    ".binpb": PROTOBUF,
 }
 """Kind by the end of the name; None is told by the content."""
 
@@ -39,6 +44,11 @@ def suffix_of(path: Path) -> str:
     return name.suffix.lower()
 
 
+def is_table(path: Path) -> bool:
+    """Return whether a file is a table by its name."""
+    return SUFFIXES.get(suffix_of(path)) in {CSV, PARQUET}
+
+
 def kind_of(path: Path, head: bytes) -> str | None:
     """Return the kind of a file; None where it is of none that is known.
 
@@ -48,6 +58,8 @@ def kind_of(path: Path, head: bytes) -> str | None:
     """
     if head.startswith(b"PAR1"):
         return PARQUET
+    if is_protobuf(head):
+        return PROTOBUF
     named = SUFFIXES.get(suffix_of(path))
     return named or _by_content(head.removeprefix(_BOM).lstrip())
 

@@ -21,7 +21,7 @@ A single wrong writer among ten is a fault of some rows; those are quarantined o
 """
 
 _SHOWN: Final = 12
-_SPANS: Final = frozenset({"traceId", "resourceSpans", "spans", "spanId"})
+_SPANS: Final = frozenset({"traceId", "traceID", "trace_id", "spanId", "spanID", "span_id"})
 
 
 class Units:
@@ -96,7 +96,7 @@ def _has_latency(sample: Sample) -> bool:
 
 def _remedy(sample: Sample) -> str:
     if _SPANS & sample.columns.keys():
-        return "traces are not read yet: export one row a request, with its total and its stages"
+        return "spans are read as OTLP, Jaeger or Zipkin write them: give them as they came"
     found = [column for column in sample.columns.values() if _may_be_total(column)]
     if not found:
         return (

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from tailbudget.streams.audit_log.blocks import Block, LineBlock
+from tailbudget.streams.audit_log.blocks import Block, FrameBlock, LineBlock
 from tailbudget.streams.sources import FORMATS, fields, repair
 from tailbudget.streams.sources.base import Rules
 from tailbudget.streams.sources.timetext import NAIVE
@@ -27,6 +27,7 @@ _SPACES: Final = 2
 """Text that is longer, or of more words, is a sentence and no label."""
 
 _NUMBERS: Final = frozenset({int, float})
+NATIVE: Final = "native"
 _FLAGS: Final = frozenset({"0", "1", "true", "false"})
 
 
@@ -102,7 +103,7 @@ def sample_of(blocks: Iterable[Block], rules: Rules) -> Sample:
     for block in blocks:
         part = block.head(ROWS - rows)
         rows += len(part.row)
-        records += _records(part)
+        records += _records(part, rules)
         if rows >= ROWS:
             break
     columns: dict[str, Column] = {}
@@ -116,10 +117,15 @@ def sample_of(blocks: Iterable[Block], rules: Rules) -> Sample:
     return Sample(rows, len(records), columns, naive, labels)
 
 
-def _records(block: Block) -> list[dict[str, Any]]:
+def _records(block: Block, rules: Rules) -> list[dict[str, Any]]:
+    mapping = rules.mapping
+    if isinstance(block, FrameBlock) and mapping is not None:
+        return [mapping.record(row) for row in block.frame.to_dicts()]
+    if isinstance(block, LineBlock) and mapping is not None and block.format == NATIVE:
+        found = (_read(value) for value in block.values)
+        return [mapping.record(record) for record in found if record is not None]
     if isinstance(block, LineBlock):
-        translate = FORMATS[block.format].translate
-        found = (_read(translate(value)) for value in block.values)
+        found = (_read(native) for native in FORMATS[block.format].natives(block.values, rules))
         return [record for record in found if record is not None]
     return block.frame.to_dicts()
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.streams.sources import FORMATS
 from tailbudget.streams.sources.base import Origin, Rules
+from tailbudget.streams.sources.mapping import Mapped
 from tailbudget.streams.sources.numbers import UNITS
 
 CSV: Final = "csv"
@@ -32,6 +33,8 @@ class Wanted:
         timezone: IANA zone of times that name none.
         columns: where our columns have other names or units, by our name.
         format: one of `CHOICES`.
+        mapping: how records are made of fields at any depth; it stands before `columns`.
+        pattern: of the lines of an access log, as its proxy is configured with.
         rules: how the settings read services; where given nothing is found out, and what is
             named above goes before them.
     """
@@ -44,6 +47,8 @@ class Wanted:
     columns: Mapping[str, Origin] = field(default_factory=dict)
     format: str | None = None
     rules: Rules | None = None
+    pattern: str | None = None
+    mapping: Mapped | None = None
 
     def check(self) -> None:
         """Refuse what cannot be meant (`ConfigError`)."""
@@ -97,6 +102,17 @@ class Progress:
     name: str
     rows: int
     share: float | None
+
+
+def parse_format(text: str) -> tuple[str, str | None]:
+    """Return the format that a caller names, and the pattern of its lines if that was given.
+
+    A pattern is told by its variables: "$" is nginx's, "%" is Envoy's.
+    """
+    for mark, name in (("$", "nginx"), ("%", "envoy")):
+        if mark in text:
+            return name, text
+    return text, None
 
 
 def parse_columns(text: str) -> dict[str, Origin]:

@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from tailbudget.streams.cli import audit, check, migrate, replay, report, simulate, sql, up, worker
+from tailbudget.streams.cli import (
+    audit,
+    check,
+    inspect,
+    migrate,
+    replay,
+    report,
+    simulate,
+    sql,
+    up,
+    worker,
+)
 
 app = typer.Typer(
     name="tailbudget",
@@ -46,6 +57,7 @@ for command in (
     up.up,
     worker.worker,
     audit.audit,
+    inspect.inspect,
     check.check,
     migrate.migrate,
     simulate.simulate,

@@ -63,11 +63,12 @@ def audit(
     columns: Annotated[
         str | None,
         typer.Option(
-            "--columns", metavar="OURS=THEIRS", help="Such as total_ms=latency_s:s,timestamp=at."
+            "--columns", metavar="OURS=THEIRS", help="Such as total_ms=took_s:s; or a YAML file."
         ),
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option("--log-format", metavar="NAME", help="Else it is found out.")
+        str | None,
+        typer.Option("--log-format", metavar="NAME", help="Or the lines, as nginx has them."),
     ] = None,
     workload: Annotated[
         str | None, typer.Option("--workload", help="online or batch, where it is known.")
@@ -97,17 +98,20 @@ def audit(
     extras = judging.Extras.asked(propose_slo=propose_slo, advice=advice, context=context)
     chosen = settings(config)
     from tailbudget.streams import log_report  # noqa: PLC0415 (it takes polars and numpy)
-    from tailbudget.streams.audit_log import Wanted, parse_columns  # noqa: PLC0415
+    from tailbudget.streams.audit_log import Wanted, parse_format  # noqa: PLC0415
+    from tailbudget.streams.mapping_file import with_columns  # noqa: PLC0415
 
+    named, pattern = parse_format(log_format) if log_format else (None, None)
     wanted = Wanted(
         service=service,
         stages=_names(stages),
         covariates=_names(input_shape_dims),
         cohort_dims=_names(cohort_dims),
         timezone=timezone,
-        columns=parse_columns(columns) if columns else {},
-        format=log_format,
+        format=named,
+        pattern=pattern,
     )
+    wanted = with_columns(wanted, columns)
     asked = log_report.Asked(
         source=log if log is not None else log_report.Query(sql or ""),
         wanted=wanted,

@@ -7,16 +7,12 @@ first, and "decode", which the tool does not measure, is derived as the latency 
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import orjson
 
-from tailbudget.schemas.records import Decoded
-from tailbudget.streams.sources.base import Rules, SourceMessage
-from tailbudget.streams.sources.lines import exactly, split
-from tailbudget.streams.sources.native import NativeDecoder
+from tailbudget.streams.sources.translated import Translated
 
 _MS_PER: Final = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3}
 _STARTS: Final = ("timestamp_ns", "request_start_ns")  # 0.1, 0.5
@@ -28,34 +24,21 @@ _TOKENS: Final = {
 _CANCELLED: Final = "cancelled"
 
 
-class AiperfDecoder:
+class AiperfDecoder(Translated):
     """Decodes AIPerf's export; see the package docstring for what it promises."""
 
     name = "aiperf"
 
-    def __init__(self, rules: Rules) -> None:
-        self._native = NativeDecoder(dataclasses.replace(rules, service=rules.service or "aiperf"))
-        self._max_record_bytes = rules.max_record_bytes
-
-    def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
-        """Decode one micro-batch; never raises for what a message contains."""
-        lines = exactly(split(messages, self._max_record_bytes))
-        native = [self.translate(line) for line in lines.lines]
-        return self._native.decode_lines(
-            dataclasses.replace(lines, lines=native, blob=b"\n".join(native))
-        )
-
-    @staticmethod
-    def translate(line: bytes) -> bytes:
+    def translate(self, text: bytes) -> Iterable[bytes]:
         """Return the native record; what is no object is returned as it is, to be refused."""
         try:
-            record = orjson.loads(line)
+            record = orjson.loads(text)
         except orjson.JSONDecodeError:
-            return line
+            return (text,)
         if not isinstance(record, dict):
-            return line
+            return (text,)
         metadata, metrics = _mapping(record.get("metadata")), _mapping(record.get("metrics"))
-        return orjson.dumps(_native(metadata, metrics, record.get("error")))
+        return (orjson.dumps(_native(metadata, metrics, record.get("error"))),)
 
 
 def _native(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.schemas.records import Decoded
+from tailbudget.streams.sources.mapping import Mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,11 @@ class Rules:
         timezone: IANA zone of the times that name none; None is UTC.
         ids_from_rows: a record without an id has its offset for one.
         times_from_arrival: a record without a timestamp happened when it arrived.
+        mapping: how records are made of what the source has; None where they are native.
+        pattern: the format of the lines of an access log, as its proxy is configured with; None
+            tries those that are common.
+        trace_wait_ns: how much younger than the end of a trace a span must be for the trace to be
+            judged; None waits for the end of the source, as for a file.
     """
 
     service: str | None = None
@@ -122,6 +128,9 @@ class Rules:
     timezone: str | None = None
     ids_from_rows: bool = False
     times_from_arrival: bool = False
+    mapping: Mapped | None = None
+    pattern: str | None = None
+    trace_wait_ns: int | None = None
 
     def origin(self, name: str) -> str:
         """Return the name in the source of one of our columns."""
@@ -158,15 +167,33 @@ class Decoder(Protocol):
 
     Attributes:
         name: the format, as the settings name it.
+        says: what a reader of a report must know of all logs of the format.
+        tool: what writes aggregates of the same form, for the refusal of those.
     """
 
     name: str
+    says: tuple[str, ...]
+    tool: str | None
+
+    def __init__(self, rules: Rules) -> None: ...
+
+    @property
+    def first_offset(self) -> int | None:
+        """Offset of the oldest message of which something is held; None where nothing is.
+
+        What is held after a message depends on the messages from there on, and on nothing else.
+        """
+        ...
 
     def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
         """Decode one micro-batch; never raises for what a message contains."""
         ...
 
-    @staticmethod
-    def translate(line: bytes) -> bytes:
-        """Return a record of the format as a native record."""
+    def finish(self) -> Decoded | None:
+        """Decode what is held, for no more messages will come; None where nothing ever is."""
+        ...
+
+    @classmethod
+    def natives(cls, values: Sequence[bytes], rules: Rules) -> list[bytes]:
+        """Return the records of messages that stand for themselves, as native records."""
         ...

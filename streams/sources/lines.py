@@ -15,7 +15,7 @@ from tailbudget.streams.sources.base import SourceBatch, SourceMessage
 from tailbudget.streams.sources.repair import read
 
 _BLANK: Final = b" \t\r\n"
-_RAW_BYTES: Final = 1024
+RAW_BYTES: Final = 1024
 _NEWLINE: Final = ord("\n")
 _OPEN: Final = ord("{")
 _CLOSE: Final = ord("}")
@@ -53,7 +53,7 @@ class Lines:
         same = np.flatnonzero(self.offset == offset)
         if len(same) > 1:
             detail = f"record {row - int(same[0]) + 1} of its message: {detail}"
-        return Rejected(offset, reason, detail, self.raw[row][:_RAW_BYTES])
+        return Rejected(offset, reason, detail, self.raw[row][:RAW_BYTES])
 
 
 def split(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
@@ -64,6 +64,30 @@ def split(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
         return Lines(values, values, offset, arrival, b"\n".join(values), exact=False)
     packed = _split_packed(values, offset, arrival, max_record_bytes)
     return packed or _split_each(values, offset, arrival, max_record_bytes)
+
+
+def apart(messages: Sequence[SourceMessage], max_record_bytes: int) -> Lines:
+    """Return each message as one record, whatever is in it; blank ones are tombstones."""
+    batch = SourceBatch.of(messages)
+    lines: list[bytes] = []
+    row: list[int] = []
+    rejected: list[tuple[int, Rejected]] = []
+    tombstones: list[int] = []
+    for index, value in enumerate(batch.values):
+        arrival_ns = int(batch.arrival_ns[index])
+        if not value or value.isspace():
+            tombstones.append(arrival_ns)
+        elif len(value) > max_record_bytes:
+            dead = _oversize(value, int(batch.offset[index]), max_record_bytes)
+            rejected.append((arrival_ns, dead))
+        else:
+            lines.append(value)
+            row.append(index)
+    at = np.array(row, np.int64)
+    return Lines(
+        lines, lines, batch.offset[at], batch.arrival_ns[at], b"",
+        tombstones=tuple(tombstones), rejected=tuple(rejected),
+    )  # fmt: skip
 
 
 def exactly(lines: Lines) -> Lines:
@@ -189,4 +213,4 @@ def _is_object(value: bytes) -> bool:
 
 def _oversize(record: bytes, offset: int, max_record_bytes: int) -> Rejected:
     detail = f"{len(record):,} bytes; at most {max_record_bytes:,} are read"
-    return Rejected(offset, ledger.OVERSIZE, detail, record[:_RAW_BYTES])
+    return Rejected(offset, ledger.OVERSIZE, detail, record[:RAW_BYTES])

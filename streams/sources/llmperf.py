@@ -10,16 +10,14 @@ latencies all the same; it failed.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
-from tailbudget.schemas.records import Decoded
-from tailbudget.streams.sources.base import Rules, SourceMessage
-from tailbudget.streams.sources.lines import exactly, split
-from tailbudget.streams.sources.native import NativeDecoder
+from tailbudget.streams.sources.base import Rules
+from tailbudget.streams.sources.translated import Translated
 
 TOTAL_S: Final = "end_to_end_latency_s"
 FIRST_S: Final = "ttft_s"
@@ -27,37 +25,25 @@ _TOKENS: Final = {"input_tokens": "number_input_tokens", "output_tokens": "numbe
 _MS_PER_S: Final = 1e3
 
 
-class LlmperfDecoder:
+class LlmperfDecoder(Translated):
     """Decodes LLMPerf's individual results; see the package docstring for what it promises."""
 
     name = "llmperf"
 
-    def __init__(self, rules: Rules) -> None:
-        own = dataclasses.replace(
-            rules,
-            service=rules.service or self.name,
-            ids_from_rows=True,
-            times_from_arrival=True,
-        )
-        self._native = NativeDecoder(own)
-        self._max_record_bytes = rules.max_record_bytes
+    @classmethod
+    def altered(cls, rules: Rules) -> Rules:
+        """Return the rules for the native records, which have neither ids nor times."""
+        return replace(super().altered(rules), ids_from_rows=True, times_from_arrival=True)
 
-    def decode(self, messages: Sequence[SourceMessage]) -> Decoded:
-        """Decode one micro-batch; never raises for what a message contains."""
-        lines = exactly(split(messages, self._max_record_bytes))
-        native = [self.translate(line) for line in lines.lines]
-        return self._native.decode_lines(
-            dataclasses.replace(lines, lines=native, blob=b"\n".join(native))
-        )
-
-    @staticmethod
-    def translate(line: bytes) -> bytes:
+    def translate(self, text: bytes) -> Iterable[bytes]:
         """Return the native record; what is no object is returned as it is, to be refused."""
         try:
-            record = orjson.loads(line)
+            record = orjson.loads(text)
         except orjson.JSONDecodeError:
-            return line
-        return orjson.dumps(_native(record)) if isinstance(record, dict) else line
+            return (text,)
+        if not isinstance(record, dict):
+            return (text,)
+        return (orjson.dumps(_native(record)),)
 
 
 def _native(record: Mapping[str, Any]) -> dict[str, Any]:

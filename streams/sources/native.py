@@ -30,6 +30,9 @@ class NativeDecoder:
     """Decodes the native format; see the package docstring for what it promises."""
 
     name = "native"
+    says: tuple[str, ...] = ()
+    tool: str | None = None
+    first_offset: int | None = None
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -39,10 +42,14 @@ class NativeDecoder:
         """Decode one micro-batch; never raises for what a message contains."""
         return self.decode_lines(split(messages, self._rules.max_record_bytes))
 
-    @staticmethod
-    def translate(line: bytes) -> bytes:
-        """Return a native record: the line itself."""
-        return line
+    def finish(self) -> Decoded | None:
+        """Return None: nothing is held."""
+        return None
+
+    @classmethod
+    def natives(cls, values: Sequence[bytes], rules: Rules) -> list[bytes]:  # noqa: ARG003
+        """Return native records: the lines themselves."""
+        return list(values)
 
     def decode_lines(self, lines: Lines) -> Decoded:
         """Decode records that are already apart."""

@@ -228,7 +228,7 @@ NUMBERS = (
     ("comparison.md", f"at least {ranks.requests_needed(QUANTILES['p99']):,} on either side"),
     ("comparison.md", f"at most {evidence.REPORT_SAMPLE.group:,}"),
     ("exactly-once.md", f"every {ingest.MARK_S:g} s"),
-    ("exactly-once.md", f"first {lines._RAW_BYTES:,} bytes"),
+    ("exactly-once.md", f"first {lines.RAW_BYTES:,} bytes"),
     ("windows-and-alerts.md", f"above {snapshot.AT_RISK_SHARE:.0%}".replace("%", " %")),
     ("windows-and-alerts.md", f"less than {snapshot.CHANCE:.0%}".replace("%", " %")),
     ("windows-and-alerts.md", f"less than {breach.CHANCE:.0%}".replace("%", " %")),

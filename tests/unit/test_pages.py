@@ -23,6 +23,7 @@ from tailbudget.schemas.settings import Settings, load
 from tailbudget.schemas.settings_base import Group
 from tailbudget.schemas.targets import SloFields
 from tailbudget.streams.cli.app import app
+from tailbudget.streams.mapping_file import load_mapping, mapped
 
 TABLES: dict[str, type[Group]] = {
     **{
@@ -81,13 +82,16 @@ def test_the_page_describes_every_setting() -> None:
 
 
 def test_the_settings_on_the_pages_load(tmp_path: Path) -> None:
-    """Every YAML block of the pages is a settings file that loads."""
+    """Every YAML block of the pages is a file of settings, or a mapping, that loads."""
     environ = {"TEAM_SLACK_URL": "slack://A/B/C", "KAFKA_PASSWORD": "x", "CLICKHOUSE_PASSWORD": "y"}
     files = [block for page in PAGES for block in blocks(page, "yaml")]
     assert files
     for block in files:
         path = tmp_path / "tailbudget.yaml"
         path.write_text(block, encoding="utf-8")
+        if block.startswith("columns:"):
+            assert mapped(load_mapping(path)).fields
+            continue
         assert load(path, environ) != Settings()
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailbudget.schemas.errors import ConfigError
+from tailbudget.schemas.kafka import RequestTopic
 from tailbudget.schemas.services import ServiceSettings
 from tailbudget.schemas.settings import Settings, load, parse_slo
 from tailbudget.schemas.settings_base import Group
@@ -53,7 +54,7 @@ def test_the_example_holds_every_key_with_its_default() -> None:
     said = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
     settings = load(EXAMPLE, {})
     assert _keys(said) - {"services"} == _model_keys(Settings) - {"services"}
-    assert set(said["kafka"]["requests"][0]) == {"topic", "service", "format"}
+    assert set(said["kafka"]["requests"][0]) == set(RequestTopic.model_fields)
     defaults = Settings().model_dump(exclude={"services"})
     assert settings.model_dump(exclude={"services"}) == defaults
     assert settings.service("chat").slo == SloTarget(800, 2500, 4000, 1.0)

@@ -121,7 +121,7 @@ def test_parts_of_a_latency_are_not_proposed(tmp_path: Path) -> None:
 def test_spans_are_no_requests(tmp_path: Path) -> None:
     """The duration of a span is not proposed for a total."""
     path = write(tmp_path, [{"traceId": "a", "duration": 5}], "jsonl")
-    assert "traces are not read" in refused(path).remedy
+    assert "spans are read as OTLP" in refused(path).remedy
 
 
 def test_totals_in_seconds_are_not_converted() -> None:

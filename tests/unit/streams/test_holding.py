@@ -11,6 +11,8 @@ from typing import Any
 import orjson
 import pytest
 from faust.types import TP
+from otlp import T0_NS as OTLP_NS
+from otlp import S, as_json
 from requests_of import PANE_NS, SECOND_NS, T0_NS
 
 from tailbudget.schemas.errors import BrokerError
@@ -19,7 +21,7 @@ from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.gathering import batch
 from tailbudget.streams.holding import Holding
 from tailbudget.streams.intake import Intake
-from tailbudget.streams.sources import Rules, decoder
+from tailbudget.streams.sources import HOLDING, Rules, decoder
 
 PLACE = TP("requests", 0)
 
@@ -43,11 +45,19 @@ class Kept:
 class Owner:
     """A source under one assignment, and the seeks that were asked for."""
 
-    def __init__(self, kept: Kept, committed: int, **settings: Any) -> None:
+    def __init__(
+        self,
+        kept: Kept,
+        committed: int,
+        name: str = "native",
+        rules: Rules = Rules(service="chat"),  # noqa: B008 - frozen
+        **settings: Any,
+    ) -> None:
         self.sought: list[tuple[TP, int]] = []
-        self.holding = Holding(StreamSettings(**settings), kept, self._seek)
+        spans = name in HOLDING
+        self.holding = Holding(StreamSettings(**settings), kept, self._seek, spans=spans)
         starts = asyncio.run(self.holding.starts({PLACE: committed}))
-        self.decoder = decoder("native", Rules(service="chat"))
+        self.decoder = decoder(name, rules)
         self.source = Intake(
             key="requests:0:1",
             generation=1,
@@ -59,6 +69,7 @@ class Owner:
             dedup=Dedup(1000),
             attempts=self.holding.attempts(),
             held_from=starts[PLACE],
+            decoder=self.decoder,
         )
 
     async def _seek(self, tp: TP, offset: int) -> None:
@@ -145,6 +156,28 @@ def test_polls_from_before_the_seek_are_read_again() -> None:
     assert owner.sought == [(PLACE, 5)]
     assert owner.replay([message(5, 1, "timeout")]) == []
     assert owner.replay([message(7, 3, "ok")]) == [7]  # 6 is gone: nothing more to wait for
+
+
+def span(offset: int, trace: int, number: int, parent: int, end_s: float) -> Any:
+    value = as_json([S(trace, number, parent, "r", 0, end_s * 1_000, service="chat")])
+    return SimpleNamespace(offset=offset, timestamp=OTLP_NS // 10**6, value=value)
+
+
+def test_a_new_owner_holds_spans_too() -> None:
+    """A trace of which the spans lie on both sides of the committed offset is one request."""
+    kept = Kept()
+    rules = Rules(trace_wait_ns=15 * SECOND_NS)
+    first = Owner(kept, 5, name="otlp_json", rules=rules, retry_hold_s=0)
+    messages = [span(5, 7, 2, 1, 1), span(6, 8, 1, 0, 2), span(7, 7, 1, 0, 3), span(8, 9, 1, 0, 60)]
+    first.commit(messages[:2])
+    assert kept.offsets == {PLACE: 5}
+    second = Owner(kept, 7, name="otlp_json", rules=rules, retry_hold_s=0)
+    assert second.source.position == 5
+    assert second.replay(messages[:3]) == [7]
+    second.source.add(second.decoder.decode(read(messages[2:])), 9)
+    (columns,) = second.source.cut().columns["chat"]
+    assert sorted(columns.total_ms.tolist()) == [2_000, 3_000]
+    assert second.source.cut().held_from == 8
 
 
 def test_offsets_that_were_set_back_start_anew() -> None:
