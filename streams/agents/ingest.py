@@ -16,31 +16,22 @@ from typing import Any, Final
 import structlog
 from faust.types import TP
 
-from tailbudget.models.select import encode_parts
 from tailbudget.schemas import ledger
 from tailbudget.schemas.records import NO_SERVICE, Decoded
 from tailbudget.schemas.settings import Settings
 from tailbudget.streams import protocol
-from tailbudget.streams.agents.deploys import deploy_event
-from tailbudget.streams.dead_letters import dead_letters
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.gathering import Gathering, Share
 from tailbudget.streams.held_positions import Positions
 from tailbudget.streams.holding import Holding
 from tailbudget.streams.holes import HoleGuard
-from tailbudget.streams.intake import Intake, Pending
+from tailbudget.streams.intake import Intake
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.segment_summaries import SegmentSummaries
+from tailbudget.streams.segment_sender import Cut, SegmentSender
 from tailbudget.streams.sources import HOLDING, Decoder
 from tailbudget.streams.unknown_columns import UnknownColumns
 
 log = structlog.get_logger()
-
-Cut = Mapping[TP, tuple[Intake, Pending]]
-"""The segments of one tick."""
-
-MAX_BODY: Final = 700_000
-"""Bytes of a summary in one message: Kafka's default limit is a million."""
 
 BACKLOG_S: Final = 5.0
 """Records that waited longer than this are a backlog: latency is lost, throughput counts."""
@@ -81,7 +72,7 @@ class Ingest:
         holding = {entry.topic for entry in settings.kafka.requests if entry.format in HOLDING}
         self._common = {topic: make() for topic, make in decoders.items() if topic not in holding}
         self._incarnations = incarnations
-        self._summaries = SegmentSummaries(settings)
+        self._sender = SegmentSender(settings, outbox)
         self._touched: dict[TP, frozenset[str]] = {}
         self._holes = HoleGuard(self._seek_back, self._accept_hole)
         self._holding = Holding(
@@ -207,7 +198,7 @@ class Ingest:
                 if not source.empty
             }
             if cut:
-                await self._send(cut)
+                await self._sender.send(cut)
             if self._marks_are_due():
                 await self._holding.advance(self.sources)
             await self._mark(self._unproven(cut))
@@ -227,39 +218,6 @@ class Ingest:
     def reached(self) -> Mapping[int, int]:
         """The last offset that we sent to each panes partition."""
         return self._outbox.reached
-
-    async def _send(self, cut: Cut) -> None:
-        for topic in sorted({tp.topic for tp in cut}):
-            taken = [segment for tp, segment in cut.items() if tp.topic == topic]
-            for service in sorted({name for _, pending in taken for name in pending.services}):
-                await self._send_service(service, [t for t in taken if service in t[1].services])
-        for tp, (source, pending) in cut.items():
-            for deploy in pending.deploys:
-                await self._outbox.deploy(deploy.service, deploy_event(deploy))
-            for key, value in dead_letters(tp, source.key, pending.rejected):
-                await self._outbox.dead_letter(key, value)
-
-    async def _send_service(self, service: str, taken: list[tuple[Intake, Pending]]) -> None:
-        """Send the summary of all of a topic's segments as one: a cohort then costs once."""
-        spans = tuple(
-            protocol.Span(source.key, pending.start, pending.end, source.watermark_ns)
-            for source, pending in taken
-        )
-        # In a thread: what was sent before goes its way to a verdict meanwhile.
-        bodies = await asyncio.to_thread(self._bodies, service, [pending for _, pending in taken])
-        for part, body in enumerate(bodies):
-            message = protocol.Segment(
-                spans=spans,
-                generation=taken[0][0].generation,
-                part=part,
-                parts=len(bodies),
-                service=service,
-                body=body,
-            )
-            await self._outbox.segment(service, protocol.encode(message))
-
-    def _bodies(self, service: str, pending: list[Pending]) -> list[bytes]:
-        return encode_parts(self._summaries.of(pending, service), MAX_BODY)
 
     async def _commit(self, cut: Cut) -> None:
         """Commit the ends of these segments; sources that are no longer ours are dropped."""
