@@ -15,6 +15,8 @@ from tailbudget.models.per_key import Field, PerKey
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+MOST_A_SECOND: Final = 40.0
+_LONGEST_S: Final = 5.0
 _LEAST_ROWS: Final = 3.0
 _SHARE: Final = 0.01
 _IGNORED: Final = 0.005  # a variance that small is chance
@@ -42,10 +44,14 @@ class Clumps(PerKey):
         super().__init__()
         self._waiting: deque[tuple[float, Floats, Floats]] = deque()
 
-    def effective(self, rows: Floats) -> Floats:
-        """Return [K] how many independent rows so many rows of one tick are worth."""
-        worth: Floats = rows / (1 + rows * np.maximum(self.raw - _IGNORED, 0.0))
-        return worth
+    def effective(self, rows: Floats, elapsed_s: float) -> Floats:
+        """Return [K] how many independent rows the rows of one tick are worth.
+
+        However many rows come, a slow jitter moves all of them: a second is worth at most
+        `MOST_A_SECOND`.
+        """
+        worth = rows / (1 + rows * np.maximum(self.raw - _IGNORED, 0.0))
+        return np.minimum(worth, MOST_A_SECOND * min(max(elapsed_s, 0.0), _LONGEST_S))
 
     def add(self, now_s: float, tick: Tick) -> None:
         """Hold a tick until it is known whether it was sound."""

@@ -61,7 +61,7 @@ class Guard:
         self.jitter, self.clumps, self.sizes = Jitter(), Clumps(), Sizes()
         self.alarms, self.effects, self.coverage = Alarms(), Effects(), Coverage()
         self.waiting = np.zeros(0, np.bool_)
-        self.learnt_s = self.refit_s = self.cold_until_s = _LONG_AGO
+        self.ticked_s = self.learnt_s = self.refit_s = self.cold_until_s = _LONG_AGO
         self._pending = Pending()
         self.said = Said()
 
@@ -188,7 +188,9 @@ class Guard:
             calibration=self.calibration,
             rows=bank.rows,
         )
-        given = Weighed(tick, self.clumps.effective(tick.rows), allowance(tick, doubt))
+        effective = self.clumps.effective(tick.rows, now_s - self.ticked_s)
+        self.ticked_s = now_s
+        given = Weighed(tick, effective, allowance(tick, doubt))
         added = self.tests.update(now_s, given)
         self.pooled.update(added, bank.stage)
         started = alarms.begin(now_s, self.tests, self.pooled, bank.stage, given)

@@ -18,7 +18,7 @@ PER_KEY: Final = (
     *("calibration", "tests", "jitter", "clumps", "sizes", "alarms", "effects", "coverage"),
 )
 """The parts of a guard that have one row a key."""
-_TIMES: Final = ("learnt_s", "refit_s", "cold_until_s")
+_TIMES: Final = ("ticked_s", "learnt_s", "refit_s", "cold_until_s")
 
 G = TypeVar("G", bound="Guard")
 

@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 
 _BUSY: Final = 0.8
 """A slot is added when the work offered lately exceeds this share of the slots."""
+_REPLICA_RATE: Final = 40.0
+_FIRST_SLOTS: Final = 8
 _MOST_SLOTS: Final = 256
 _LOAD_S: Final = 20.0
 _DRAIN_S: Final = 5.0
@@ -22,13 +24,18 @@ _MOST_IN_FLIGHT: Final = 64.0
 
 
 def enqueue(work: Workload, joined_s: Floats, service_s: Floats, rate: float) -> Floats:
-    """Return [N] seconds waited, and fill in what a request sees of the queue when it joins."""
-    queue = _Queue(rate)
+    """Return [N] seconds waited, and fill in what a request sees of the queue when it joins.
+
+    A service with more traffic has more replicas; a request sees those of its own.
+    """
+    replicas = max(1.0, rate / _REPLICA_RATE)
+    queue = _Queue(rate, replicas)
     waits = np.zeros(len(work))
     for i in np.argsort(joined_s, kind="stable").tolist():
         now = float(joined_s[i])
         queue.advance(now)
-        work.waiting[i], work.in_flight[i] = len(queue.starts), len(queue.ends)
+        work.waiting[i] = len(queue.starts) / replicas
+        work.in_flight[i] = len(queue.ends) / replicas
         work.expected_wait[i] = len(queue.starts) / queue.drain_rate(now)
         waits[i] = queue.join(now, float(service_s[i]))
     np.minimum(work.in_flight, _MOST_IN_FLIGHT, out=work.in_flight)
@@ -36,10 +43,11 @@ def enqueue(work: Workload, joined_s: Floats, service_s: Floats, rate: float) ->
 
 
 class _Queue:
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, replicas: float) -> None:
         self.starts: list[float] = []  # of those that wait
         self.ends: list[float] = []  # of all that are waiting or served
-        self._free = [0.0] * int(8 * max(1.0, rate / 40.0))
+        self._free = [0.0] * int(_FIRST_SLOTS * replicas)
+        self._most_slots = int(_MOST_SLOTS * replicas)
         self._drained, self._drained_s = rate, 0.0
         self._offered, self._offered_s = 0.0, 0.0
 
@@ -57,7 +65,7 @@ class _Queue:
     def join(self, now: float, service_s: float) -> float:
         fade = math.exp(-(now - self._offered_s) / _LOAD_S)
         self._offered, self._offered_s = self._offered * fade + service_s / _LOAD_S, now
-        if self._offered > _BUSY * len(self._free) and len(self._free) < _MOST_SLOTS:
+        if self._offered > _BUSY * len(self._free) and len(self._free) < self._most_slots:
             heapq.heappush(self._free, now)
         start = max(now, heapq.heappop(self._free))
         if start > now:
