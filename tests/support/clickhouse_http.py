@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -119,6 +120,18 @@ def serving(path: Path, *, port: int = 0, password: str = "secret") -> Iterator[
         server.close()
 
 
+def _form(kind: str, body: bytes) -> dict[str, str]:
+    """Return the fields of a multipart form."""
+    message = message_from_bytes(b"Content-Type: " + kind.encode() + b"\r\n\r\n" + body)
+    fields = {}
+    for part in message.walk():
+        name = part.get_param("name", header="Content-Disposition")
+        if isinstance(name, str):
+            payload = part.get_payload(decode=True)
+            fields[name] = payload.decode() if isinstance(payload, bytes) else ""
+    return fields
+
+
 class _Handler(BaseHTTPRequestHandler):
     shared: Server
     protocol_version = "HTTP/1.1"
@@ -141,6 +154,10 @@ class _Handler(BaseHTTPRequestHandler):
         if password != self.shared.password:
             self._fail(403, 516, f"{user}: Authentication failed")
             return
+        kind = self.headers.get("Content-Type", "")
+        if kind.startswith("multipart/form-data"):  # parameters that are too long for an address
+            given |= _form(kind, body)
+            body = b""
         sql = given.get("query", "")
         head, _, rest = body.partition(b"\n")
         if not sql and head.upper().startswith(b"INSERT INTO") and b"FORMAT" in head.upper():

@@ -56,15 +56,19 @@ def columns(world: World, n: int, seed: int) -> dict[str, Any]:
 
 
 def evidence(
-    world: World, n: int, seed: int, cold_windows: list[ColdWindow] | None = None
+    world: World,
+    n: int,
+    seed: int,
+    cold_windows: list[ColdWindow] | None = None,
+    every_s: float = RATE_S,
 ) -> Evidence:
-    """Return the evidence of n requests of a world."""
+    """Return the evidence of n requests of a world, one every so many seconds."""
     return gathered(
         {name: list(values) for name, values in columns(world, n, seed).items()},
         covariates=("sequence_length",),
         cohort_dims=("route", "model_variant"),
         cold_windows=cold_windows,
-        every_s=RATE_S,
+        every_s=every_s,
     )
 
 

@@ -101,8 +101,9 @@ def test_a_step_that_cannot_be_taken_is_left_out_and_named() -> None:
 
 
 def test_few_sampled_requests_say_nothing_about_shape() -> None:
-    """Of 1,200 requests in panes of 50, too few are sampled for a p99: the cohorts are left."""
-    before, now = evidence(World(), 1_200, 1), evidence(World(length=1.5), 1_200, 2)
+    """Of 1,200 requests in two panes, too few are sampled for a p99: the cohorts are left."""
+    before = evidence(World(), 1_200, 1, every_s=0.01)
+    now = evidence(World(length=1.5), 1_200, 2, every_s=0.01)
     found = compare(before, now)
     assert "needs 1,000" in found.parts[-1].note
     assert parts(found)["workload_mix"] == pytest.approx(0, abs=1e-6)
