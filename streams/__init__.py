@@ -10,5 +10,7 @@ Follow one record in this order:
 6. `streams.agents.notify` tells the chat channel.
 
 Services make the records with `streams.instrument`, which is light to import; so is this package.
-A log that is audited offline comes in by `streams.audit_log`, through the decoders of step 1.
+A log that is audited offline comes in by `streams.audit_log`, through the decoders of step 1, and
+`streams.log_report` draws its report. `streams.history` reads any range back from ClickHouse, and
+`streams.service_report` draws the report of that.
 """
