@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RIVALS := .cache/rivals
-# Processes that run tests side by side, each with a broker and an engine of its own.
-JOBS ?= auto
+# Processes that run tests side by side, each with a broker and an engine of its own: more than
+# cores, for many tests wait. Each takes up to 2 GB.
+JOBS ?= 4
 # Static tools and tests see the folders as tailbudget.* through the links in .types.
 export PYTHONPATH := $(CURDIR)/.types
 
