@@ -39,7 +39,8 @@ def write(objectives: Sequence[Objective]) -> str:
     for one in objectives:
         documents += _slo(one, names[one.service])
     _check(documents)
-    return yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True)
+    # Escaped: unescaped, the emitter folds U+0085 to a space.
+    return yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=False)
 
 
 def _slo(one: Objective, service: str) -> Iterable[dict[str, Any]]:

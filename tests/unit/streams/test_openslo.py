@@ -359,6 +359,12 @@ def objectives(draw: st.DrawFn) -> Objective:
     )
 
 
+def test_a_name_with_a_line_separator_reads_back_the_same() -> None:
+    """YAML's emitter folds U+0085 to a space unless it is escaped."""
+    one = Objective(service="a\x85b", name="a", target=Fraction(1, 2))
+    assert read(write([one]))[0].service == one.service
+
+
 @UNTIMED
 @given(objectives())
 def test_what_is_written_reads_back_the_same(one: Objective) -> None:
