@@ -56,7 +56,7 @@ def weigh(picture: Picture) -> Weighed | None:
         stage=part.stage,
         share=share,
         established=(base + (_AT_ONCE - base) * at_once) * breadth * picture.confidence,
-        evidence=_evidence(picture, part, ms, breadth),
+        evidence=_evidence(picture, part, (ms, breadth, at_once)),
         against=_narrow(breadth, narrow) + _against(part, ms, at_once, modes),
         missing=(f"time {part.stage} at the other side, and log its answer's status",),
     )
@@ -113,7 +113,8 @@ def _overlap(values: Values, stage: str, slow_n: int) -> float:
     return min(float(np.minimum(values.slow, calls / max(int(calls.sum()), 1)).sum()) + chance, 1.0)
 
 
-def _evidence(picture: Picture, part: Part, ms: float, breadth: float) -> tuple[str, ...]:
+def _evidence(picture: Picture, part: Part, figures: tuple[float, float, float]) -> tuple[str, ...]:
+    ms, breadth, at_once = figures
     row = next(row for row in picture.table.rows if row.stage == part.stage)
     declared = part.stage in picture.external
     texts = [
@@ -128,7 +129,6 @@ def _evidence(picture: Picture, part: Part, ms: float, breadth: float) -> tuple[
         texts.append(
             f"slow requests spread over cohorts as all calls do (overlap {100 * breadth:.0f} %)"
         )
-    at_once = _at_once(picture, part.stage)
     if at_once > 0.25:
         texts.append(
             f"{100 * at_once:.0f} % of what its slow calls take longer lies in spans of time in "

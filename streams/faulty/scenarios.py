@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 Fault = Literal[
     "none",
@@ -29,27 +29,8 @@ Shift = Literal[
 Family = Literal["terms", "misfit"]
 Noise = Literal["easy", "medium", "hard"]
 
-FAULTS: Final[tuple[Fault, ...]] = (
-    "none",
-    "thermal",
-    "driver_constant",
-    "noisy_neighbour",
-    "dependency",
-    "cache_storm",
-    "leak",
-    "deploy_regression",
-    "quadratic_kernel",
-    "tail_only",
-)
-SHIFTS: Final[tuple[Shift, ...]] = (
-    "none",
-    "long_inputs_some",
-    "long_inputs_all",
-    "big_batches",
-    "traffic_ramp",
-    "more_documents",
-    "long_outputs",
-)
+FAULTS: Final[tuple[Fault, ...]] = get_args(Fault)
+SHIFTS: Final[tuple[Shift, ...]] = get_args(Shift)
 
 STAGES: Final = ("tokenize", "lookup", "retrieve", "queue", "prefill", "decode")
 COHORTS: Final = ("chat", "rag", "agent")
