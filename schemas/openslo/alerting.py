@@ -14,8 +14,8 @@ from tailbudget.schemas.openslo.common import (
     Metadata,
     Operator,
     Part,
+    require_one_form,
 )
-from tailbudget.schemas.settings_base import refuse
 
 
 class BurnCondition(Part):
@@ -68,11 +68,7 @@ class PolicyCondition(Part):
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         written = (self.kind, self.metadata, self.spec)
-        if (self.condition_ref is None) == (None in written) or (
-            self.condition_ref is not None and any(written)
-        ):
-            remedy = "give conditionRef, or kind, metadata and spec"
-            raise refuse("form", "is neither a reference nor a whole condition", remedy)
+        require_one_form(self.condition_ref, written, "condition")
         return self
 
 
@@ -87,11 +83,7 @@ class PolicyTarget(Part):
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         written = (self.kind, self.metadata, self.spec)
-        if (self.target_ref is None) == (None in written) or (
-            self.target_ref is not None and any(written)
-        ):
-            remedy = "give targetRef, or kind, metadata and spec"
-            raise refuse("form", "is neither a reference nor a whole target", remedy)
+        require_one_form(self.target_ref, written, "target")
         return self
 
 

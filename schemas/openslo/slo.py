@@ -17,6 +17,7 @@ from tailbudget.schemas.openslo.common import (
     Metadata,
     Operator,
     Part,
+    require_one_form,
 )
 from tailbudget.schemas.openslo.sources import InlineSli
 from tailbudget.schemas.settings_base import refuse
@@ -98,11 +99,7 @@ class SloPolicy(Part):
     @model_validator(mode="after")
     def _one_form(self) -> Self:
         written = (self.kind, self.metadata, self.spec)
-        if (self.alert_policy_ref is None) == (None in written) or (
-            self.alert_policy_ref is not None and any(written)
-        ):
-            remedy = "give alertPolicyRef, or kind, metadata and spec"
-            raise refuse("form", "is neither a reference nor a whole policy", remedy)
+        require_one_form(self.alert_policy_ref, written, "alert policy")
         return self
 
 
