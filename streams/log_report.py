@@ -9,17 +9,19 @@ from typing import Final
 
 import orjson
 
+from tailbudget.models.bounds import bounds_report
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.refusal import WORKLOADS
 from tailbudget.models.report import Options, report
 from tailbudget.schemas.catalogue import load_catalogue
 from tailbudget.schemas.errors import ConfigError
-from tailbudget.schemas.records import Rejected
+from tailbudget.schemas.records import NO_SERVICE, Rejected
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.token_timing import require_same
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.streams import scrape
 from tailbudget.streams.agents.deploys import deploy_row
 from tailbudget.streams.audit_log import (
     LogReading,
@@ -113,6 +115,8 @@ def make(
         DecodeError: the log is damaged.
     """
     _check(asked)
+    if _is_scrape(asked.source, asked):
+        return _of_scrape(settings, asked)
     reading = _open(settings, asked.source, asked, progress)
     plan = _plan(settings, asked)
     evidence = gather(reading, plan, lambda one: reject(reading.where(one.offset), one))
@@ -127,6 +131,27 @@ def make(
         times_known=reading.found.times_known,
     )
     return Made(report(evidence, options), evidence)
+
+
+def _is_scrape(source: Source | None, asked: Asked) -> bool:
+    return asked.wanted.format is None and isinstance(source, Path) and scrape.scrape_at(source)
+
+
+def _of_scrape(settings: Settings, asked: Asked) -> Made:
+    """Return the report of histograms, which hold no request."""
+    if asked.baseline is not None:
+        raise scrape.mixed(f"{_name(asked.source)} is a scrape of Prometheus, and has a baseline")
+    path, plan = Path(_name(asked.source)), _plan(settings, asked)
+    found = scrape.read(path, asked.wanted.columns)
+    service = asked.wanted.service or NO_SERVICE
+    audit = bounds_report(
+        found.histograms,
+        service=service,
+        slo=plan.slo(service),
+        source=str(path),
+        assumptions=found.assumptions,
+    )
+    return Made(audit, gather((), plan))
 
 
 def _check(asked: Asked) -> None:
@@ -207,6 +232,8 @@ def _baseline(
 ) -> Evidence | None:
     if asked.baseline is None:
         return None
+    if _is_scrape(asked.baseline, asked):
+        raise scrape.mixed(f"the baseline {_name(asked.baseline)} is a scrape of Prometheus")
     reading = _open(settings, asked.baseline, asked, progress)
     require_same(format_name, reading.found.format)
     return gather(reading, plan)
