@@ -22,6 +22,7 @@ from tailbudget.schemas.sections import (
     StageRow,
 )
 from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.token_timing import TokenTimings
 
 AUDIT_SCHEMA: Final = "tailbudget.audit/1"
 """Name and version of the JSON report."""
@@ -190,6 +191,7 @@ class Audit:
         plots: points for charts; None when nobody draws.
         proposal: the SLO that the profile supports; None when it was not asked for.
         brief: the optimisation brief; likewise.
+        token_timings: times of tokens, and goodput; None where no record tells any.
         bounds: percentiles of histograms, which stand in place of all else; empty for requests.
     """
 
@@ -215,6 +217,7 @@ class Audit:
     proposal: SloProposal | None = None
     brief: Brief | None = None
     bounds: tuple[Bound, ...] = ()
+    token_timings: TokenTimings | None = None
 
 
 def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:

@@ -24,7 +24,7 @@ from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Span
 from tailbudget.streams.promised import ASSUMED, last_promised
-from tailbudget.streams.rules import declared_workload
+from tailbudget.streams.rules import declared_workload, goodput, token_timing
 
 MOST_NAMED: Final = 20
 """Services that a message names."""
@@ -149,6 +149,8 @@ def options(settings: Settings, service: str) -> Options:
         slo=chosen.slo,
         catalogue=load_catalogue(settings.catalogue),
         workload=declared_workload(settings, service),
+        token_timing=token_timing(settings, service),
+        goodput=goodput(settings, service),
     )
 
 

@@ -19,6 +19,7 @@ from tailbudget.sinks.report.sections.records import ledger, warnings
 from tailbudget.sinks.report.sections.shape import shape
 from tailbudget.sinks.report.sections.slo_proposal import slo_proposal
 from tailbudget.sinks.report.sections.stages import stages, tail_driver
+from tailbudget.sinks.report.sections.token_timings import token_timings
 
 
 def document(audit: Audit) -> Document:
@@ -26,6 +27,7 @@ def document(audit: Audit) -> Document:
     sections = (
         provenance(audit),
         *(bounds_sections(audit) if audit.bounds else _measured(audit)),
+        token_timings(audit),
         baseline(audit),
         slo_proposal(audit),
         brief(audit),
