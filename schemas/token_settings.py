@@ -20,7 +20,7 @@ class TokenTimingSettings(Group):
     """What a service's own records mean by the times of tokens."""
 
     where: Literal["client", "engine"] = Field(
-        description="who takes the time: a client hears a token after the network, an engine made it"
+        description="who takes the time: a client, after the network, or the engine that made it"
     )
     first: Literal["token", "chunk"] = Field(
         description="what ends the time to the first token: a token, or a chunk of several or none"

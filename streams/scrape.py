@@ -43,9 +43,8 @@ KNOWN: Final[Mapping[str, str]] = MappingProxyType(
             "request_validation_duration": "validation",
         }.items()
     }
-    | {
-        name: END_TO_END
-        for name in (
+    | dict.fromkeys(
+        (
             "http_request_duration",
             "http_server_duration",
             "http_server_request_duration",
@@ -55,8 +54,9 @@ KNOWN: Final[Mapping[str, str]] = MappingProxyType(
             "envoy_http_downstream_rq_time",
             "ray_serve_http_request_latency",
             "serve_http_request_latency",
-        )
-    }
+        ),
+        END_TO_END,
+    )
 )
 """What the histograms of engines and proxies are of, by name without unit and with "_" for ":".
 

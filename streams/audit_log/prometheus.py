@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -72,11 +72,12 @@ def histograms(text: str) -> Iterator[Histogram]:
             yield found
 
 
-def _families(text: str) -> Iterable[Metric]:
-    """Return the metrics of either text form; that of OpenMetrics says where it ends."""
+def _families(text: str) -> Iterator[Metric]:
+    """Yield the metrics of either text form; that of OpenMetrics says where it ends."""
     if text.rstrip().endswith(_END):
-        return openmetrics.text_string_to_metric_families(text.rstrip() + "\n")
-    return text_string_to_metric_families(text)
+        yield from openmetrics.text_string_to_metric_families(text.rstrip() + "\n")  # type: ignore[no-untyped-call]
+    else:
+        yield from text_string_to_metric_families(text)
 
 
 def _histogram(

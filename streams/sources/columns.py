@@ -20,8 +20,8 @@ from tailbudget.streams.sources.outcomes import outcomes
 from tailbudget.streams.sources.schedule import from_schedule, waits
 from tailbudget.streams.sources.stamps import stamps
 from tailbudget.streams.sources.tally import Tally
-from tailbudget.streams.sources.token_times import with_token_times
 from tailbudget.streams.sources.timetext import NS
+from tailbudget.streams.sources.token_times import with_token_times
 from tailbudget.streams.sources.verdicts import Cells, clear_cells, credible_time, row_verdicts
 
 _SEED: Final = 0x1D

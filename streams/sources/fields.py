@@ -23,9 +23,7 @@ TOKENS: Final = "output_tokens"
 REQUIRED: Final = (ID, TIME, TOTAL, STATUS, SERVICE)
 """Columns that are read from every batch; the others as they turn up."""
 
-FIXED: Final = frozenset(
-    {*REQUIRED, LIMIT, WEIGHT, SCHEDULED, OPERATION, ATTEMPT, TOKENS}
-)
+FIXED: Final = frozenset({*REQUIRED, LIMIT, WEIGHT, SCHEDULED, OPERATION, ATTEMPT, TOKENS})
 """Columns that are known whatever a service's rules say."""
 
 _NUMBERS: Final = frozenset({TOTAL, LIMIT, WEIGHT, ATTEMPT})

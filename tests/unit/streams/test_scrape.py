@@ -125,8 +125,10 @@ def test_series_are_added_up_where_all_have_a_bound(tmp_path: Path) -> None:
     other = f'{name}_bucket{{le="0.25",a="b"}} 10\n{name}_bucket{{le="+Inf",a="b"}} 20'
     audit = audited(scraped(tmp_path, histogram(name, (5, 10, 15, 20), 'a="a"'), other))
     assert audit.provenance.n == 40
-    assert [(row.low_ms, row.high_ms) for row in audit.bounds] == [(0, 250), (250, None)] + [
-        (250, None)
+    assert [(row.low_ms, row.high_ms) for row in audit.bounds] == [
+        (0, 250),
+        (250, None),
+        (250, None),
     ]
     assert audit.bounds[0].mean_ms is None
 
