@@ -53,6 +53,7 @@ DEFINITIONS: Final[Mapping[str, TokenTiming]] = MappingProxyType(
         "llmperf": TokenTiming("client", "token", reasoning=None, per_output="all"),
         "guidellm": TokenTiming("client", "token", reasoning=True, per_output="after_first"),
         "vllm_bench": TokenTiming("client", "chunk", reasoning=None, per_output="gaps"),
+        "dynamo": TokenTiming("engine", "token", reasoning=None, per_output="after_first"),
         "otlp_proto": TokenTiming("engine", "token", reasoning=None, per_output="after_first"),
         "otlp_json": TokenTiming("engine", "token", reasoning=None, per_output="after_first"),
         "otel_spans": TokenTiming("engine", "token", reasoning=None, per_output="after_first"),

@@ -278,7 +278,7 @@ def test_files_of_them(encoding: str, name: str | None, tmp_path: Path) -> None:
     ],
 )
 def test_damaged_messages_are_rejected(name: str, value: bytes) -> None:
-    """Lengths that lie, types that there are not and nesting without end cost nothing but a count."""
+    """Lengths that lie, types that there are not and nesting without end are counted."""
     found = read(name, [value])
     assert found.ledger in ({"rejected.not_of_format": 1}, {"rejected.not_utf8": 1})
     assert found.rejected[0].raw == b""
