@@ -12,6 +12,7 @@ from tailbudget.schemas.errors import ConfigError, DecodeError, Refused
 from tailbudget.streams.audit_log import kinds
 from tailbudget.streams.audit_log.aggregates import refusal, tool_of
 from tailbudget.streams.audit_log.blocks import Block
+from tailbudget.streams.audit_log.encodings import LATIN1, encoding_of, not_utf8
 from tailbudget.streams.audit_log.json_text import (
     document_blocks,
     element_blocks,
@@ -79,6 +80,9 @@ class FilePart:
     def _text_blocks(self, stream: IO[bytes], kind: str) -> Iterator[Block]:
         if kind == kinds.PROTOBUF:
             return self._binary_blocks(stream)
+        encoding = encoding_of(self.head)
+        if encoding is not None and (kind == kinds.CSV or encoding != LATIN1):
+            raise not_utf8(self.name, encoding)
         if kind == kinds.CSV:
             return csv_blocks(stream, self.head, self.name)
         records = self._format if self._format in FORMATS else self._records()
