@@ -39,10 +39,10 @@ class ZipkinDecoder(TraceDecoder):
 
 
 def _objects(found: Any) -> Iterator[Mapping[str, Any]]:
-    for one in found if isinstance(found, list) else [found]:
-        if isinstance(one, list):
-            yield from _objects(one)
-        elif isinstance(one, dict) and "traceId" in one:
+    listed = found if isinstance(found, list) else [found]
+    every = (one for part in listed for one in (part if isinstance(part, list) else [part]))
+    for one in every:
+        if isinstance(one, dict) and "traceId" in one:
             yield one
         else:
             raise NotOfFormatError("no list of spans: an element has no traceId")
