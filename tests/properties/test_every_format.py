@@ -1,10 +1,11 @@
-"""Whatever a message or a file of any format holds: no error that is not ours, and counts add up."""
+"""Whatever a message or a file of any format holds: only our errors, and counts add up."""
 
 from __future__ import annotations
 
 import gzip
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_messages_of_any_content(name: str, data: st.DataObject) -> None:
     for instance, parts in ((one, whole), (each, apart)):
         rest = instance.finish()
         assert (rest is not None) == (name in HOLDING)
-        parts += [rest] if rest is not None else []
+        parts.extend([rest] if rest is not None else [])
     assert count(whole) == count(apart)
 
 
@@ -99,10 +100,8 @@ def test_files_of_any_content(name: str, data: st.DataObject) -> None:
         path = Path(folder) / f"log{suffix}"
         path.write_bytes(packed)
         wanted = Wanted(format=data.draw(st.sampled_from([None, name])))
-        try:
+        with suppress(TailbudgetError):
             count(open_log(path, wanted, now_ns=NOW_NS))
-        except TailbudgetError as error:
-            assert error.message
 
 
 SCRAPE = (
@@ -124,10 +123,6 @@ def test_scrapes_of_any_content(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "metrics.prom"
         path.write_bytes(edited(SCRAPE, changes, kept) + end)
-        try:
-            audit = make(Settings(), Asked(path, Wanted(), NOW_NS)).audit
-        except TailbudgetError as error:
-            assert error.message
-            return
-        for row in audit.bounds:
-            assert row.high_ms is None or row.low_ms < row.high_ms
+        with suppress(TailbudgetError):
+            for row in make(Settings(), Asked(path, Wanted(), NOW_NS)).audit.bounds:
+                assert row.high_ms is None or row.low_ms < row.high_ms

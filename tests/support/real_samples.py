@@ -108,21 +108,29 @@ SAMPLES: Final[dict[str, list[bytes]]] = {
     "zipkin": [_text("zipkin_messaging-kafka.json").encode()],
     "nginx": _lines("nginx_ingress_access.log"),
     "envoy": [
-        b'[2026-03-02T10:00:00.000Z] "GET /v1/chat HTTP/1.1" 200 - 12 34 560 540 "10.0.0.1"'
-        b' "curl/8" "5b1e" "chat.example" "10.0.0.2:80"'
+        (
+            b'[2026-03-02T10:00:00.000Z] "GET /v1/chat HTTP/1.1" 200 - 12 34 560 540 "10.0.0.1"'
+            b' "curl/8" "5b1e" "chat.example" "10.0.0.2:80"'
+        )
     ],
     "aws_alb": [
-        b"https 2026-03-02T10:00:01.000000Z app/lb/50dc 192.168.131.39:2817 10.0.0.1:80 0.001 0.240"
-        b' 0.005 200 200 34 366 "GET https://a.example:443/v1 HTTP/1.1" "curl" - - arn:x "Root=1-5"'
-        b' "-" "-" 0 2026-03-02T10:00:00.754000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"'
+        (
+            b"https 2026-03-02T10:00:01.000000Z app/lb/50dc 192.168.131.39:2817 10.0.0.1:80 0.001 0.240"
+            b' 0.005 200 200 34 366 "GET https://a.example:443/v1 HTTP/1.1" "curl" - - arn:x "Root=1-5"'
+            b' "-" "-" 0 2026-03-02T10:00:00.754000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"'
+        )
     ],
     "haproxy": [
-        b"Mar  2 10:00:00 lb haproxy[14389]: 10.0.1.2:33317 [02/Mar/2026:10:00:00.655] http-in"
-        b' static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET /index.html HTTP/1.1"'
+        (
+            b"Mar  2 10:00:00 lb haproxy[14389]: 10.0.1.2:33317 [02/Mar/2026:10:00:00.655] http-in"
+            b' static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET /index.html HTTP/1.1"'
+        )
     ],
     "traefik": [
-        b'{"StartUTC":"2026-03-02T10:00:00Z","Duration":560000000,"OriginDuration":540000000,'
-        b'"DownstreamStatus":200,"RequestPath":"/v1","RouterName":"r"}'
+        (
+            b'{"StartUTC":"2026-03-02T10:00:00Z","Duration":560000000,"OriginDuration":540000000,'
+            b'"DownstreamStatus":200,"RequestPath":"/v1","RouterName":"r"}'
+        )
     ],
     "guidellm": [orjson.dumps(_GUIDELLM), _text("guidellm_report_v2.json").encode()[:4000]],
     "vllm_bench": [orjson.dumps(_VLLM)],
@@ -133,25 +141,33 @@ SAMPLES: Final[dict[str, list[bytes]]] = {
     "triton": [orjson.dumps(_TRITON)],
     "dynamo": [orjson.dumps(_DYNAMO), orjson.dumps({"timestamp": 5, "event": _DYNAMO})],
     "tgi": [
-        b'2026-03-02T10:00:01.500000Z  INFO generate{total_time="1.5s" validation_time="35.1ms"'
-        b' queue_time="120.5us" inference_time="1.46s" time_per_token="19ms" seed="None"}:'
-        b" text_generation_router::server: server.rs:457: Success"
+        (
+            b'2026-03-02T10:00:01.500000Z  INFO generate{total_time="1.5s" validation_time="35.1ms"'
+            b' queue_time="120.5us" inference_time="1.46s" time_per_token="19ms" seed="None"}:'
+            b" text_generation_router::server: server.rs:457: Success"
+        )
     ],
     "sglang_log": [
-        b"[2026-03-02 10:00:01] Finish: obj=GenerateReqInput(text='x'), out={'text': 'x',"
-        b" 'meta_info': {'id': '5c3f', 'prompt_tokens': 12, 'completion_tokens': 8,"
-        b" 'e2e_latency': 0.75, 'queue_time': 0.125}}"
+        (
+            b"[2026-03-02 10:00:01] Finish: obj=GenerateReqInput(text='x'), out={'text': 'x',"
+            b" 'meta_info': {'id': '5c3f', 'prompt_tokens': 12, 'completion_tokens': 8,"
+            b" 'e2e_latency': 0.75, 'queue_time': 0.125}}"
+        )
     ],
     "torchserve": [
-        b"2026-03-02T10:00:00,118 [INFO ] nioEventLoopGroup-3-1 ACCESS_LOG - /127.0.0.1:40592"
-        b' "POST /predictions/resnet HTTP/1.1" 200 118'
+        (
+            b"2026-03-02T10:00:00,118 [INFO ] nioEventLoopGroup-3-1 ACCESS_LOG - /127.0.0.1:40592"
+            b' "POST /predictions/resnet HTTP/1.1" 200 118'
+        )
     ],
     "ray_serve": [
         b"INFO 2026-03-02 10:00:00,118 app_chat 7dzumm5b b9d29fbb -- POST /v1 200 118.5ms"
     ],
     "kserve": [
-        b"2026-03-02 10:00:00.118 kserve.trace requestId: N.A., preprocess_ms: 0.1,"
-        b" explain_ms: 0, predict_ms: 117.2, postprocess_ms: 0.2"
+        (
+            b"2026-03-02 10:00:00.118 kserve.trace requestId: N.A., preprocess_ms: 0.1,"
+            b" explain_ms: 0, predict_ms: 117.2, postprocess_ms: 0.2"
+        )
     ],
 }
 """By format. Most are read; the others are what people mistake for it."""

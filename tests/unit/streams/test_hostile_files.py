@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import cramjam
@@ -165,10 +166,8 @@ def test_nesting_without_end(name: str, tmp_path: Path) -> None:
             path = tmp_path / "log.json"
             path.write_bytes(text)
             for wanted in (Wanted(), Wanted(format=name)):
-                try:
+                with suppress(TailbudgetError):
                     Read(open_log(path, wanted, now_ns=NOW_NS))
-                except TailbudgetError as error:
-                    assert error.message
 
 
 def test_nesting_is_looked_at_and_mapped(tmp_path: Path) -> None:
@@ -180,7 +179,8 @@ def test_nesting_is_looked_at_and_mapped(tmp_path: Path) -> None:
             path.write_bytes(ROW + b',"x":' + begin * depth + b"1" + end * depth + b"}\n")
             assert inspect(path).mapping is not None
             log = Read(open_log(path, with_mapping(Wanted(), mapping), now_ns=NOW_NS))
-            assert log.ledger == {"accepted" if depth == 200 else "rejected.not_of_format": 1}
+            kept = log.ledger["accepted"]
+            assert (kept, log.ledger["rejected.not_of_format"]) == (depth == 200, depth != 200)
 
 
 TEXTS = {
@@ -235,7 +235,7 @@ def test_truncated_files_are_damaged_or_cost_their_end(kept: float, tmp_path: Pa
     path = tmp_path / "spans.pb"
     framed = struct.pack(">I", len(SAMPLES["otlp_proto"][0])) + SAMPLES["otlp_proto"][0]
     path.write_bytes((framed * 50)[: int(kept * 50 * len(framed)) - 3])
-    with pytest.raises(DecodeError, match="early|length"):
+    with pytest.raises(DecodeError, match=r"early|length"):
         Read(open_log(path, now_ns=NOW_NS))
 
 
