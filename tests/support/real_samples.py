@@ -115,15 +115,16 @@ SAMPLES: Final[dict[str, list[bytes]]] = {
     ],
     "aws_alb": [
         (
-            b"https 2026-03-02T10:00:01.000000Z app/lb/50dc 192.168.131.39:2817 10.0.0.1:80 0.001 0.240"
-            b' 0.005 200 200 34 366 "GET https://a.example:443/v1 HTTP/1.1" "curl" - - arn:x "Root=1-5"'
+            b"https 2026-03-02T10:00:01.000000Z app/lb/50dc 192.168.131.39:2817 10.0.0.1:80 0.001"
+            b' 0.240 0.005 200 200 34 366 "GET https://a.example:443/v1 HTTP/1.1" "curl" - - arn:x'
+            b' "Root=1-5"'
             b' "-" "-" 0 2026-03-02T10:00:00.754000Z "forward" "-" "-" "10.0.0.1:80" "200" "-" "-"'
         )
     ],
     "haproxy": [
         (
             b"Mar  2 10:00:00 lb haproxy[14389]: 10.0.1.2:33317 [02/Mar/2026:10:00:00.655] http-in"
-            b' static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET /index.html HTTP/1.1"'
+            b' static/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET /a HTTP/1.1"'
         )
     ],
     "traefik": [
