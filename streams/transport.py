@@ -166,10 +166,18 @@ class BatchConsumer(driver.Consumer):
 
     def waiting(self, tp: TP, position: int) -> bool:
         """Return whether the broker had messages from `position` on when it was last asked."""
+        return bool(self.behind(tp, position))
+
+    def behind(self, tp: TP, position: int) -> int | None:
+        """Return how many messages from `position` on the broker had when it was last asked.
+
+        None: it has not been asked yet, or the partition is not ours.
+        """
         try:
-            return (self.highwater(tp) or 0) > position
+            end = self.highwater(tp)
         except driver.IllegalStateError:
-            return False
+            return None
+        return None if end is None else max(end - position, 0)
 
     def advance(self, tp: TP, offset: int) -> None:
         """Declare all messages below `offset` durable; the commit follows with the timer."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -24,8 +25,10 @@ from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
 from tailbudget.streams.assembly import Folded
+from tailbudget.streams.flush_times import FlushTimes
+from tailbudget.streams.newest_verdicts import NewestVerdicts
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
+from tailbudget.streams.owned_partition import OwnedPartition, RevokedError, counted_of
 from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.settling import settles_ns
@@ -51,6 +54,8 @@ class Audit:
 
     Attributes:
         written: panes written to ClickHouse.
+        flushes: how long writing them took.
+        verdicts: the newest of each service and window.
     """
 
     def __init__(
@@ -63,6 +68,9 @@ class Audit:
         incarnation: int,
     ) -> None:
         self.written = 0
+        self.flushes = FlushTimes()
+        self.verdicts = NewestVerdicts()
+        self._gone: Counter[str] = Counter()
         self._unwritten = 0
         self._settings = settings
         self._store = store
@@ -99,18 +107,25 @@ class Audit:
 
     def assign(self, partitions: Iterable[TP]) -> None:
         """Start these partitions of the panes topic at their committed offsets."""
+        self._leave()
         self._partitions = {tp.partition: OwnedPartition(tp) for tp in partitions}
         self._ready.set()
 
     def revoke(self) -> None:
         """Forget everything: new owners read it from ClickHouse and the panes topic."""
         self._ready.clear()
-        self._partitions.clear()
+        self._leave()
         self._services.clear()
+        self.verdicts.clear()
         self._due.clear()
         self._rolling.clear()
         self._unwritten = 0
         self._written.set()
+
+    def _leave(self) -> None:
+        """Drop the partitions, and keep what was counted of them."""
+        self._gone += counted_of(self._partitions.values())
+        self._partitions.clear()
 
     async def judge(self) -> None:
         """Judge the services that have news, as many as the share of time allows."""
@@ -123,6 +138,7 @@ class Audit:
             now_ns = self._now_ns(service)
             for row in service.audit.rolling(now_ns, held):
                 self._rolling.append(row)
+                self.verdicts.note(row, time.monotonic())
                 self._unwritten += len(row.payload)
             for payload in service.audit.judge(now_ns, held):
                 await self._outbox.alert(name, orjson.dumps(payload))
@@ -139,11 +155,14 @@ class Audit:
             ]
             settling = [self._settles_ns(service) for service in services]
             audits, self._rolling = self._rolling, []
+            began_s = time.monotonic()
             try:
                 await self._write(rows, audits)
             except BaseException:
                 self._rolling = audits + self._rolling
                 raise
+            if rows or audits:
+                self.flushes.add(time.monotonic() - began_s, at_s=time.time())
             for service, settled_ns in zip(services, settling, strict=True):
                 service.panes.written()
                 service.settled_ns = max(service.settled_ns, settled_ns)
@@ -182,16 +201,25 @@ class Audit:
         """Return event time up to which everything of an owned service is in ClickHouse."""
         return {name: one.settled_ns for name, one in self._services.items() if one.settled_ns}
 
+    def current(self) -> list[dict[str, Any]]:
+        """Return the newest verdicts that still hold."""
+        return self.verdicts.current(self._services, time.monotonic())
+
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
+        owned = sorted(self._partitions.items())
+        counted = self._gone + counted_of(self._partitions.values())
         return {
             "services": sorted(self._services),
-            "taken": {str(n): p.next_offset for n, p in sorted(self._partitions.items())},
+            "taken": {str(n): p.next_offset for n, p in owned},
+            "lag": {str(n): self._consumer().behind(p.tp, p.next_offset) for n, p in owned},
+            "settled_ns": self.settled(),
+            "due": len(self._due),
+            "audits_unwritten": len(self._rolling),
             "pending_bytes": self.pending_bytes,
+            "pending_limit_bytes": int(self._settings.stream.max_pending_mb * 2**20),
             "panes_written": self.written,
-            "foreign": sum(p.foreign for p in self._partitions.values()),
-            "segments_dropped": sum(p.assembly.dropped for p in self._partitions.values()),
-            "segments_ignored": sum(p.assembly.ignored for p in self._partitions.values()),
+            **{name: counted[name] for name in ("foreign", "segments_dropped", "segments_ignored")},
         }
 
     async def _take(self, partition: OwnedPartition, messages: list[Any]) -> None:
