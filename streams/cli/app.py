@@ -15,6 +15,7 @@ from tailbudget.streams.cli import (
     report,
     simulate,
     sql,
+    top,
     up,
     worker,
 )
@@ -64,5 +65,6 @@ for command in (
     replay.replay,
     report.report,
     sql.sql,
+    top.top,
 ):
     app.command()(command)

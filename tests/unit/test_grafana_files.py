@@ -88,7 +88,7 @@ def test_rules_lead_to_their_queries() -> None:
 
 
 def test_the_user_of_the_data_source_reads_only() -> None:
-    """ClickHouse knows it, by the password that Compose gives both, and lets it read one database."""
+    """ClickHouse knows it, by the password that Compose gives both, and lets it only read."""
     name = SOURCE["jsonData"]["username"]
     user = USERS.find(f"users/{name}")
     assert user is not None
