@@ -31,6 +31,7 @@ from tailbudget.streams.memory import TRIM_S, give_back
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
+from tailbudget.streams.silences import REFRESH_S, Silences
 from tailbudget.streams.sources import decoder
 from tailbudget.streams.stalls import StallGuard
 from tailbudget.streams.topics import ensure_topics
@@ -87,12 +88,14 @@ class Worker:
             positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
         )
         self._reports = RollingReports(settings, store, self._settled)
+        self._silences = Silences(store)
         self._audit = Audit(
             settings,
             store=store,
             consumer=self._consumer,
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
+            silences=self._silences,
             report=self._reports.newest,
         )
         self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
@@ -120,6 +123,7 @@ class Worker:
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.flush_s, self._audit.flush),
             (REPORT_S, self._reports.draw),
+            (REFRESH_S, self._silences.refresh),
             (TRIM_S, give_back),
         ]
         if self.settings.kafka.contiguous:

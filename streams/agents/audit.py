@@ -18,6 +18,7 @@ import structlog
 from faust.types import TP
 
 from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.budgets import BudgetRow
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.verdicts import Audit as Report
@@ -31,6 +32,7 @@ from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
 from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.settling import settles_ns
+from tailbudget.streams.silences import Silences
 from tailbudget.streams.stalls import Standing
 
 log = structlog.get_logger()
@@ -66,7 +68,8 @@ class Audit:
         consumer: Callable[[], Any],
         outbox: Outbox,
         incarnation: int,
-        report: Callable[[str], Report | None] = lambda _: None,
+        silences: Silences,
+        report: Callable[[str], Report | None],
     ) -> None:
         self.written = 0
         self._unwritten = 0
@@ -76,6 +79,8 @@ class Audit:
         self._outbox = outbox
         self._incarnation = incarnation
         self._report = report
+        self._silences = silences
+        self._budgets: list[BudgetRow] = []
         self._noticed = 0.0
         self._partitions: dict[int, OwnedPartition] = {}
         self._services: dict[str, OwnedService] = {}
@@ -118,6 +123,7 @@ class Audit:
         self._services.clear()
         self._due.clear()
         self._rolling.clear()
+        self._budgets.clear()
         self._unwritten = 0
         self._written.set()
 
@@ -141,6 +147,7 @@ class Audit:
         for row in service.audit.rolling(now_ns, held):
             self._rolling.append(row)
             self._unwritten += len(row.payload)
+        self._budgets += service.slo.rows(now_ns)
         clock_ns = service.clock_ns(now_ns, self._heard, time.monotonic())
         alerts = service.judge(
             now_ns, clock_ns, held, lambda: explained(service, self._report(name))
@@ -157,8 +164,9 @@ class Audit:
             ]
             settling = [self._settles_ns(service) for service in services]
             audits, self._rolling = self._rolling, []
+            budgets, self._budgets = self._budgets, []
             try:
-                await self._write(rows, audits)
+                await self._write(rows, audits, budgets)
             except BaseException:
                 self._rolling = audits + self._rolling
                 raise
@@ -246,8 +254,10 @@ class Audit:
             RevokedError: the partition is no longer ours.
         """
         number = partition.tp.partition
+        maintenance = self._settings.service(name).corrections()
+        mute = await self._silences.mute(name, maintenance)
         service, again = await open_service(
-            name, number, self._settings, self._store, event_ns=event_ns
+            name, number, self._settings, self._store, event_ns=event_ns, mute=mute
         )
         await publish(again, self._store, self._outbox)
         self._require(partition)
@@ -278,11 +288,15 @@ class Audit:
                 service.add(delta)
         self._due[name] = None
 
-    async def _write(self, rows: list[StoredPane], audits: list[AuditRow]) -> None:
+    async def _write(
+        self, rows: list[StoredPane], audits: list[AuditRow], budgets: list[BudgetRow]
+    ) -> None:
         if rows:
             await retrying(lambda: asyncio.to_thread(self._store.write_panes, rows))
         if audits:
             await retrying(lambda: asyncio.to_thread(self._store.write_audits, audits))
+        if budgets:
+            await retrying(lambda: asyncio.to_thread(self._store.write_budgets, budgets))
 
     def _version(self, service: OwnedService) -> int:
         """Return a row version that grows with the panes topic, over its re-creations too."""
