@@ -56,6 +56,9 @@ class AlertBook:
     ) -> Alert | None:
         """Take one measurement; return the message when the alert moves, bare of its context."""
         state = self.state(alert)
+        if state.frozen is not None and state.since_ns is not None:
+            # The clock that noticed a silence may be ahead of the records that end it.
+            now_ns = max(now_ns, state.since_ns)
         after, change = step(state, read, now_ns, timing, self._mute(alert, now_ns))
         self._states[alert] = after
         return None if change is None else self._message(alert, change, after)
@@ -79,8 +82,7 @@ class AlertBook:
             state_json=orjson.dumps(after.to_dict()).decode(),
         )
 
-    def firing(self) -> tuple[str, ...]:
-        """Return the names of the alerts that fire, muted ones included."""
-        return tuple(
-            sorted(n for n, one in self._states.items() if one.status is AlertStatus.FIRING)
-        )
+    def standing(self) -> dict[str, str]:
+        """Return the states of the alerts that are not resolved, by name."""
+        shown = ((name, one.shown) for name, one in sorted(self._states.items()))
+        return {name: at.value for name, at in shown if at is not AlertStatus.RESOLVED}

@@ -193,7 +193,8 @@ def test_a_mute_is_asked_for_by_name_and_time() -> None:
     audit.add(summary(0, 600, 900.0))
     (muted,) = judge(audit, 10, 600)
     assert (muted.state, muted.reason) == ("muted", "deploy")
-    assert book.firing() == ("slo:latency",)
+    assert book.standing() == {"slo:latency": "muted"}
+    assert book.state("slo:latency").fires
 
 
 def test_counts_of_a_cohort_alone() -> None:
