@@ -77,7 +77,7 @@ METRICS: Final = (
     Metric(
         "tailbudget_queue_length",
         "gauge",
-        "what waits: messages to be decoded, services to be judged, audits to be written",
+        "what waits: messages to decode, services to judge, audits to write, alerts to tell",
         ("queue",),
     ),
     Metric(
@@ -149,6 +149,12 @@ METRICS: Final = (
         "gauge",
         "1 where the newest audit says breach, 0 for ok and at_risk",
         _WINDOW,
+    ),
+    Metric(
+        "tailbudget_service_alert",
+        "gauge",
+        "1 for each alert that is not resolved, with its state",
+        ("service", "alert", "state"),
     ),
     Metric(
         "tailbudget_service_requests",

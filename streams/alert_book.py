@@ -9,12 +9,16 @@ import orjson
 
 from tailbudget.models.alert_state import AlertState, step
 from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.alert_rows import ChangeRow
 from tailbudget.schemas.alerts import AlertStatus, Change, Reading
 from tailbudget.schemas.objectives import AlertTiming
 
 Mute = Callable[[str, int], str]
 """From the name of an alert and event time to why it is muted; empty when it is not."""
+
+Explain = Callable[[], AlertContext]
+"""What to say beside the figures; asked for only when an alert moves."""
 
 _AT_ONCE: Final = AlertTiming()
 
@@ -52,6 +56,9 @@ class AlertBook:
     ) -> Alert | None:
         """Take one measurement; return the message when the alert moves, bare of its context."""
         state = self.state(alert)
+        if state.frozen is not None and state.since_ns is not None:
+            # The clock that noticed a silence may be ahead of the records that end it.
+            now_ns = max(now_ns, state.since_ns)
         after, change = step(state, read, now_ns, timing, self._mute(alert, now_ns))
         self._states[alert] = after
         return None if change is None else self._message(alert, change, after)
@@ -75,8 +82,7 @@ class AlertBook:
             state_json=orjson.dumps(after.to_dict()).decode(),
         )
 
-    def firing(self) -> tuple[str, ...]:
-        """Return the names of the alerts that fire, muted ones included."""
-        return tuple(
-            sorted(n for n, one in self._states.items() if one.status is AlertStatus.FIRING)
-        )
+    def standing(self) -> dict[str, str]:
+        """Return the states of the alerts that are not resolved, by name."""
+        shown = ((name, one.shown) for name, one in sorted(self._states.items()))
+        return {name: at.value for name, at in shown if at is not AlertStatus.RESOLVED}

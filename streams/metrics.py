@@ -128,6 +128,7 @@ def _of_counts(status: Mapping[str, Any]) -> dict[str, list[Sample]]:
         "messages_to_decode": status["undecoded"],
         "services_to_judge": audit["due"],
         "audits_to_write": audit["audits_unwritten"],
+        "alerts_to_tell": chat["waiting"],
     }
     foreign = {status["panes_topic"]: audit["foreign"], status["alerts_topic"]: chat["foreign"]}
     segments = {"dropped": audit["segments_dropped"], "stale": audit["segments_ignored"]}
@@ -148,7 +149,15 @@ def _of_counts(status: Mapping[str, Any]) -> dict[str, list[Sample]]:
 def _of_services(status: Mapping[str, Any], now_ns: int) -> dict[str, list[Sample]]:
     settled = status["audit"]["settled_ns"].items()
     delay_s = {service: (now_ns - settled_ns) / 1e9 for service, settled_ns in settled}
-    return {"tailbudget_service_settled_delay_seconds": _by_one(delay_s)}
+    standing: list[Sample] = [
+        ((service, alert, state), 1.0)
+        for service, alerts in status["audit"]["alerts"].items()
+        for alert, state in alerts.items()
+    ]
+    return {
+        "tailbudget_service_settled_delay_seconds": _by_one(delay_s),
+        "tailbudget_service_alert": standing,
+    }
 
 
 def _of_verdicts(verdicts: Iterable[Mapping[str, Any]]) -> dict[str, list[Sample]]:

@@ -109,6 +109,8 @@ class View:
         """Return the events of a window that ends now: requests, or slices that are over."""
         if self.series.objective.slice_s is not None:
             return self._slices(seconds)
+        if not len(self.newest.start_ns):
+            return self.panes.last(self.now_ns, seconds * SECOND_NS)
         pane_ns = self.series.pane_ns
         end = self.now_ns // pane_ns + 1
         start = end - max(seconds * SECOND_NS // pane_ns, 1)
@@ -132,6 +134,8 @@ class View:
     def period(self) -> Tally:
         """Return all that is held with the newer events, in the slices of the period."""
         held = self.series.period_tally()
+        if not len(self.newest.start_ns):
+            return held
         return merge_tallies([held, self.newest], self.series.slice_ns)
 
     def _slices(self, seconds: int) -> Count:

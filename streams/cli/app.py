@@ -13,6 +13,7 @@ from tailbudget.streams.cli import (
     migrate,
     replay,
     report,
+    silence,
     simulate,
     sql,
     top,
@@ -64,6 +65,7 @@ for command in (
     simulate.simulate,
     replay.replay,
     report.report,
+    silence.silence,
     sql.sql,
     top.top,
 ):

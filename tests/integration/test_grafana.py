@@ -16,11 +16,14 @@ from past import PastService
 from random_records import SECOND_NS, T0_NS, random_columns
 
 from tailbudget.models.summarise import summarise
+from tailbudget.schemas.alert_rows import ChangeRow
 from tailbudget.schemas.audit_rows import FULL, AuditCauseRow, AuditOptimizationRow, AuditRow
+from tailbudget.schemas.budgets import BudgetRow
 from tailbudget.schemas.records import Columns, Outcome
 from tailbudget.schemas.rows import AlertRow, DeployRow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.sinks.clickhouse import Answer, ClickHouse
+from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.service_audit import ServiceAudit
 
 SPAN_S = 400
@@ -64,7 +67,7 @@ def requests_of(service: str) -> Columns:
 
 def audited(service: str) -> list[AuditRow]:
     """Write the panes of a service; return its rolling audits and a report of an hour."""
-    audit = ServiceAudit(service, SloTarget(p99_ms=100.0), pane_s=10, link="")
+    audit = ServiceAudit(service, SloTarget(p99_ms=100.0), pane_s=10, book=AlertBook(service))
     audit.add(summarise(requests_of(service), pane_ns=10 * SECOND_NS, thresholds_ms=(100.0,)))
     found = [
         row
@@ -83,6 +86,24 @@ def alert(service: str, at_s: int, state: str) -> AlertRow:
     return AlertRow(service, "p99", at_ns, state, said, 300.0, 100.0, "queue", "one", "{}")
 
 
+def kept(service: str, at_s: int, left_pct: float) -> BudgetRow:
+    """Return what is left of the one error budget of a service."""
+    at_ns = T0_NS + at_s * SECOND_NS
+    spent_ns = T0_NS + 86_400 * SECOND_NS
+    return BudgetRow(
+        service, "latency", at_ns, 9_000, 8, 99.9, left_pct, 99.0, 2.5, spent_ns, "firing"
+    )
+
+
+def change(service: str) -> ChangeRow:
+    """Return a change of an alert that cost some of the budget."""
+    at_ns = T0_NS + 100 * SECOND_NS
+    return ChangeRow(
+        service, "slo:latency", 1, at_ns, "one", "pending", "firing", "burn_rate", "14.4 times",
+        "page", at_ns, None, 40.0, 2.0, "{}", "{}",
+    )  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def store(clickhouse_path: Path) -> Iterator[ClickHouse]:
     """A ClickHouse with something of everything, of two services."""
@@ -96,6 +117,8 @@ def store(clickhouse_path: Path) -> Iterator[ClickHouse]:
             opened.write_panes([replace(first, summary=summary, version=9)])
             opened.write_audits(audited(service))
             opened.write_alerts([alert(service, 100, "firing")])
+            opened.write_changes([change(service)])
+            opened.write_budgets([kept(service, 200, 40.0), kept(service, 300, 8.0)])
             at_ns = T0_NS + 120 * SECOND_NS
             opened.write_deploys([DeployRow(service, "prod", "v2", at_ns, at_ns, "deploy")])
         yield opened
@@ -201,6 +224,8 @@ def test_alerts_see_what_is_wrong(store: ClickHouse) -> None:
     }
     assert said["A service breaks its latency budget"] == dict.fromkeys(SERVICES, 1)
     assert said["A service sends nothing any more"]["chat"] == SPAN_S + 60 - LAST_S
+    (budgets,) = (query for query in QUERIES if query.name == "An error budget is nearly spent")
+    assert ask(store, budgets, "").rows[0][1:] == ("latency", 8.0)
     assert said["Records are refused"]["chat"] == pytest.approx(100 * 400 / 6400)
 
 

@@ -60,6 +60,7 @@ def status(**changes: Any) -> dict[str, Any]:
             "services": ["chat"],
             "lag": {"0": 3},
             "settled_ns": {"chat": NOW_NS - 20_000_000_000},
+            "alerts": {"chat": {"p99": "firing", "slo:latency": "pending"}},
             "due": 1,
             "audits_unwritten": 2,
             "pending_bytes": 2048,
@@ -73,7 +74,7 @@ def status(**changes: Any) -> dict[str, Any]:
         },
         "verdicts": [verdict()],
         "flushes": {"ingest": flushed.status(), "audit": FlushTimes().status()},
-        "chat": {"delivered": 6, "undelivered": 7, "foreign": 0},
+        "chat": {"waiting": 2, "delivered": 6, "undelivered": 7, "foreign": 0},
     } | changes
 
 
