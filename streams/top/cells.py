@@ -31,13 +31,15 @@ FAILED: Final = "failed"
 WIDEST: Final = 22
 """Characters of a name in a table; the screen of a service has it whole."""
 
-_SAID: Final = {
+SAID: Final = {
     Verdict.OK: ("ok", "green"),
     Verdict.AT_RISK: ("at risk", "yellow"),
     Verdict.BREACH: ("breach", "bold red"),
     Verdict.INSUFFICIENT: ("too few requests", "dim"),
     Verdict.NO_DATA: ("no requests", "dim"),
 }
+"""Words and style of each verdict."""
+
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 Audit = Mapping[str, Any]
@@ -52,7 +54,7 @@ def name(text: str, most: int = WIDEST) -> Text:
 def status(row: Audit, now_s: float) -> Text:
     """Return in words how a service is; what is old says how old."""
     age_s = now_s - row["end_ms"] / 1e3
-    word, style = _SAID[Verdict(row["verdict"])]
+    word, style = SAID[Verdict(row["verdict"])]
     if all(row[f"slo_{percentile}_ms"] is None for percentile in QUANTILES):
         word, style = "no SLO set", "dim"
     if age_s > STALE_S:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,9 @@ from uuid import uuid4
 import pytest
 from audited_logs import Command
 from clickhouse_server import ClickHouseServer
+from pages import DOCS, rows
 from terminal import shown, wait_for
+from textual.binding import Binding
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -20,8 +23,10 @@ from tailbudget.schemas.audit_rows import AuditCohortRow, AuditRow, AuditStageRo
 from tailbudget.schemas.rows import AlertRow
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.top import cells
 from tailbudget.streams.top.app import Top
 from tailbudget.streams.top.asking import Asking
+from tailbudget.streams.top.screens import Alerts, OneService, Overview
 
 SECOND_NS = 10**9
 T0_NS = 1_772_445_600 * SECOND_NS
@@ -272,3 +277,18 @@ def test_a_pipe_is_refused(tailbudget: Command) -> None:
     assert answer.status == 2
     assert "needs a terminal" in answer.err
     assert "tailbudget sql" in answer.err
+
+
+def test_the_page_has_the_keys_and_the_words() -> None:
+    """docs/top.md names every key that a screen takes, and every word that stands for a figure."""
+    table = rows(DOCS / "top.md", "| Key | What it does |")
+    named = {key for row in table for key in re.findall(r"`(\w)`", row[0])}
+    screens = (Top, Overview, OneService, Alerts)
+    bound = {one.key for each in screens for one in Binding.make_bindings(each.BINDINGS)}
+    assert named == bound - {"escape"}
+    said = [row[0] for row in rows(DOCS / "top.md", "| Words | Meaning |")]
+    for word in (cells.TOO_FEW, cells.OVER, cells.FAILED, cells.NOT_MEASURED):
+        assert word in said
+    verdicts = {word for words in said[:2] for word in words.split(", ")}
+    assert verdicts == {word for word, _ in cells.SAID.values()}
+    assert "no SLO set" in said
