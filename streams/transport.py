@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, cast
 from aiokafka.consumer import fetcher
 from aiokafka.errors import UnsupportedCodecError
 from aiokafka.structs import OffsetAndMetadata
+from faust.exceptions import ConsumerNotStarted
 from faust.topics import Topic
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -171,11 +172,11 @@ class BatchConsumer(driver.Consumer):
     def behind(self, tp: TP, position: int) -> int | None:
         """Return how many messages from `position` on the broker had when it was last asked.
 
-        None: it has not been asked yet, or the partition is not ours.
+        None: it has not been asked yet, the partition is not ours, or we have left the group.
         """
         try:
             end = self.highwater(tp)
-        except driver.IllegalStateError:
+        except (driver.IllegalStateError, ConsumerNotStarted):
             return None
         return None if end is None else max(end - position, 0)
 
