@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 import orjson
 
 from tailbudget.models.alert_state import AlertState, step
-from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert import Alert, kind_of
 from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.alert_rows import ChangeRow
-from tailbudget.schemas.alerts import AlertStatus, Change, Reading
+from tailbudget.schemas.alerts import AlertStatus, Change, Condition, Reading
 from tailbudget.schemas.objectives import AlertTiming
 
 Mute = Callable[[str, int], str]
@@ -63,12 +63,32 @@ class AlertBook:
         self._states[alert] = after
         return None if change is None else self._message(alert, change, after)
 
+    def retire(self, watched: Collection[str], kinds: Collection[str], now_ns: int) -> list[Alert]:
+        """Return the ends of alerts of these kinds that nobody watches any more.
+
+        Without them an alert whose objective was renamed would fire for ever.
+        """
+        read = Reading(Condition.GOOD, detail="it is no longer watched")
+        gone = [
+            name
+            for name, one in self._states.items()
+            if name not in watched and kind_of(name) in kinds
+            if one.shown is not AlertStatus.RESOLVED
+        ]
+        ends = []
+        for name in gone:
+            after, change = step(self._states[name], read, now_ns, _AT_ONCE)
+            self._states[name] = after
+            ends += [] if change is None else [self._message(name, change, after)]
+        return ends
+
     def _message(self, alert: str, change: Change, after: AlertState) -> Alert:
         began_ns = change.began_ns if change.began_ns is not None else change.at_ns
         severity = change.severity.value if change.severity else ""
         return Alert(
             service=self.service,
             alert=alert,
+            kind=kind_of(alert),
             state=change.after.value,
             alert_id=f"{self.service}/{alert}/{began_ns}",
             at_ns=change.at_ns,

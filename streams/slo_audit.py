@@ -10,7 +10,7 @@ from tailbudget.models.budget import budgets, cost_pct, onset_ns
 from tailbudget.models.burn import measure, reading
 from tailbudget.models.slo_window import SECOND_NS, Span
 from tailbudget.models.tally import merge_tallies, tally
-from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert import SLO, Alert
 from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.alerts import AlertStatus
 from tailbudget.schemas.budgets import BudgetRow, Budgets
@@ -26,9 +26,6 @@ KEPT_NS: Final = 10 * SECOND_NS
 
 JUDGE_NS: Final = SECOND_NS
 """Objectives are over days: a second between two judgements loses nothing."""
-
-PREFIX: Final = "slo:"
-"""Alerts of objectives are called by this and the objective's name; percentiles have none."""
 
 
 class SloAudit:
@@ -57,6 +54,11 @@ class SloAudit:
         self._book = book
         self._judged_ns = self._kept_ns = -(2**62)
         self._kept: list[BudgetRow] = []
+
+    @property
+    def alerts(self) -> list[str]:
+        """Names of the alerts."""
+        return [f"{SLO}{name}" for name in self.series]
 
     def add(self, delta: Summary) -> None:
         """Add records that count for good, with their cohorts."""
@@ -127,7 +129,7 @@ class SloAudit:
             corrected_pct=said.corrected.left_pct if said.corrected else None,
             burn_rate=left.burn_rate,
             exhausted_ns=left.exhausted_ns,
-            status=self._book.state(f"{PREFIX}{name}").shown.value,
+            status=self._book.state(f"{SLO}{name}").shown.value,
         )
 
     def _judge(
@@ -135,7 +137,7 @@ class SloAudit:
     ) -> Alert | None:
         slo, view = one.objective, self._view(one, now_ns, held)
         read = reading(slo, measure(slo, view.count, view.age_s()), view.silent_s())
-        alert = self._book.step(f"{PREFIX}{slo.name}", read, now_ns, slo.timing)
+        alert = self._book.step(f"{SLO}{slo.name}", read, now_ns, slo.timing)
         return None if alert is None else self._explained(alert, slo, view.period(), explain())
 
     def _explained(
@@ -146,7 +148,6 @@ class SloAudit:
         left = said.measured
         alert = replace(
             alert,
-            kind="burn",
             cohort=cohort_text(slo.cohort),
             channels=slo.telling.channels,
             tell_resolved=slo.telling.resolved,

@@ -239,3 +239,16 @@ def test_a_worker_takes_over_from_clickhouse(clickhouse: ClickHouse) -> None:
     )
     assert judge(opened, 600, 1200) == whole[1:]
     assert opened.budgets(now_ns)["latency"].measured.bad == 600
+
+
+def test_an_alert_that_nobody_watches_any_more_is_over() -> None:
+    """An objective that was renamed while it fired does not fire for ever."""
+    (fired,) = judge(incident(), 0, 560)
+    book = AlertBook("chat")
+    book.restore([change_row(fired)])
+    assert book.retire(["slo:latency"], ["burn"], fired.at_ns + 1) == []
+    assert book.retire([], ["percentile"], fired.at_ns + 1) == []
+    (over,) = book.retire(["slo:other"], ["burn"], fired.at_ns + 1)
+    assert (over.state, over.kind, over.alert_id) == ("resolved", "burn", fired.alert_id)
+    assert over.reason == "it is no longer watched"
+    assert book.retire([], ["burn"], fired.at_ns + 2) == []
