@@ -83,8 +83,9 @@ def test_rules_lead_to_their_queries() -> None:
         assert asked["model"]["refId"] == asked["refId"]
         assert asked["relativeTimeRange"]["from"] > asked["relativeTimeRange"]["to"] == 0
         assert rule["labels"]["severity"] in {"page", "ticket"}
-        panel = rule["annotations"].get("__panelId__")
-        assert panel is None or int(panel) in {one["id"] for one in CHARTS}
+        assert rule["panelId"] in {one["id"] for one in CHARTS}
+        assert rule["annotations"]["__panelId__"] == str(rule["panelId"])
+        assert rule["annotations"]["__dashboardUid__"] == rule["dashboardUid"] == DASHBOARD["uid"]
 
 
 def test_the_user_of_the_data_source_reads_only() -> None:
