@@ -11,7 +11,7 @@ from rich.text import Text
 from textual.app import App
 from textual.binding import BindingType
 
-from tailbudget.schemas.errors import TailbudgetError
+from tailbudget.schemas.errors import TailbudgetError, UnavailableError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.report.clean import clean
 from tailbudget.streams.top import cells
@@ -73,7 +73,7 @@ class Top(App[None]):
         try:
             found = await asyncio.to_thread(screen.read, self._asking, window_s)
         except TailbudgetError as error:
-            self._tell(screen, self._unreachable(screen, error))
+            self._tell(screen, self._ill(screen, error))
         else:
             if screen.is_running:
                 self._read_s[screen] = self._clock()
@@ -93,8 +93,9 @@ class Top(App[None]):
         line = Text(f"{WINDOWS_S[window_s]}", "bold")
         return line.append(f"  {at}  {clean(self._asking.place, 200)}", "not bold")
 
-    def _unreachable(self, screen: LiveScreen[object], error: TailbudgetError) -> Text:
-        line = Text(f"not reachable: {clean(error.message, 200)}", "bold red")
+    def _ill(self, screen: LiveScreen[object], error: TailbudgetError) -> Text:
+        what = "not reachable" if isinstance(error, UnavailableError) else "refused"
+        line = Text(f"{what}: {clean(error.message, 200)}", "bold red")
         since = self._read_s.get(screen)
         if since is not None:
             line.append(f"; below is what was {cells.age(self._clock() - since)} ago", "red")

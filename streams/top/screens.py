@@ -235,7 +235,7 @@ def _stage(row: dict[str, Any]) -> Line:
 
 def _cohort(row: dict[str, Any]) -> Line:
     return Line(
-        f"{row['dimension']}\n{row['value']}",
+        repr((row["dimension"], row["value"])),
         (
             cells.name(_cohort_name(row), 30),
             cells.counted(row["n"]),
@@ -255,7 +255,7 @@ def _cohort_name(row: dict[str, Any]) -> str:
 
 def _alert(row: dict[str, Any]) -> Line:
     return Line(
-        f"{row['at_ms']} {row['alert']} {row['state']}\n{row['service']}",
+        f"{row['at_ms']} {row['alert']!r} {row['state']}\n{row['service']}",
         (
             cells.moment(row["at_ms"]),
             cells.name(row["alert"]),

@@ -249,6 +249,40 @@ def test_an_outage_is_told_and_ends(tmp_path: Path) -> None:
         store.close()
 
 
+def test_a_refusal_is_no_outage(store: ClickHouse) -> None:
+    """A database without our tables is told as one, with what to look at."""
+    wrong = settings(store)
+    clickhouse = wrong.clickhouse.model_copy(update={"database": "default"})
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        screen = await wait_for(pilot, lambda text: "refused: " in text, "the refusal")
+        assert "not reachable" not in screen
+        assert "alerts_open" in screen
+
+    watch(Asking(wrong.model_copy(update={"clickhouse": clickhouse})), steps)
+
+
+def test_odd_names_are_lines_of_their_own(store: ClickHouse) -> None:
+    """Names that differ in where a line ends are two cohorts, and an alert leads to its service."""
+    odd = tuple(
+        AuditCohortRow(dimension, value, 400, 900.0, 250.0, 80.0, 20.0)
+        for dimension, value in (("a\nb", "c"), ("a", "b\nc"))
+    )
+    store.write_audits([replace(CHAT, service="two\nlines", cohorts=odd)])
+    store.write_alerts([replace(FIRING, service="two\nlines", alert="slo:\n")])
+
+    async def steps(pilot: Pilot[Any]) -> None:
+        await wait_for(pilot, lambda text: "two lines" in text, "the service")
+        await pilot.press("a")
+        await wait_for(pilot, lambda text: "slo:" in text, "its alert")
+        await pilot.press("enter")
+        await wait_for(pilot, lambda text: "two lines  breach" in text, "the service")
+        await pilot.press("c")
+        await wait_for(pilot, lambda text: "a b=c" in text and "a=b c" in text, "both cohorts")
+
+    watch(Asking(settings(store)), steps)
+
+
 def test_quit_ends_it(store: ClickHouse) -> None:
     """`q` ends the application with status 0."""
 
