@@ -20,6 +20,7 @@ from faust.types import TP
 
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.budgets import BudgetRow
+from tailbudget.schemas.errors import UnavailableError
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.verdicts import Audit as Report
@@ -30,7 +31,7 @@ from tailbudget.streams.assembly import Folded
 from tailbudget.streams.explaining import explained
 from tailbudget.streams.flush_times import FlushTimes
 from tailbudget.streams.newest_verdicts import NewestVerdicts
-from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.outbox import Outbox, partition_of
 from tailbudget.streams.owned_partition import OwnedPartition, RevokedError, counted_of
 from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.retrying import retrying
@@ -43,7 +44,7 @@ log = structlog.get_logger()
 JUDGE_SHARE: Final = 0.02
 """Seconds that one round of judging may take; services that remain are judged in the next."""
 
-NOTICE_S: Final = 1.0
+NOTICE_S: Final = 2.0
 """How often a service without news is judged all the same: time alone may move an alert."""
 
 KEEP_S: Final = 10
@@ -89,6 +90,8 @@ class Audit:
         self._report = report
         self._silences = silences
         self._budgets: list[BudgetRow] = []
+        self._opening = asyncio.Lock()
+        self._woken = False
         self._noticed = 0.0
         self._partitions: dict[int, OwnedPartition] = {}
         self._services: dict[str, OwnedService] = {}
@@ -123,6 +126,7 @@ class Audit:
         """Start these partitions of the panes topic at their committed offsets."""
         self._leave()
         self._partitions = {tp.partition: OwnedPartition(tp) for tp in partitions}
+        self._woken = False
         self._ready.set()
 
     def revoke(self) -> None:
@@ -141,6 +145,29 @@ class Audit:
         """Drop the partitions, and keep what was counted of them."""
         self._gone += counted_of(self._partitions.values())
         self._partitions.clear()
+
+    async def wake(self) -> None:
+        """Open services that send nothing but whose alerts wait, so that silence is noticed."""
+        if self._woken or not self._partitions:
+            return
+        self._woken = True
+        try:
+            names = await asyncio.to_thread(self._store.waiting)
+            for name in names:
+                await self._wake(name)
+        except UnavailableError as error:
+            self._woken = False
+            log.debug("services are woken later", error=error.message)
+
+    async def _wake(self, name: str) -> None:
+        partition = self._partitions.get(partition_of(name, self._settings.kafka.partitions))
+        if partition is None or name in self._services:
+            return
+        newest_ns = await asyncio.to_thread(self._store.newest_pane, name)
+        if newest_ns is None:
+            return
+        with contextlib.suppress(RevokedError):
+            await self._open(name, partition, newest_ns)
 
     async def judge(self) -> None:
         """Judge the services that have news, as many as the share of time allows."""
@@ -282,11 +309,17 @@ class Audit:
         self._due[message.service] = None
 
     async def _open(self, name: str, partition: OwnedPartition, event_ns: int) -> OwnedService:
-        """Return a service that is new to this worker.
+        """Return a service that is new to this worker; it may have been opened meanwhile.
 
         Raises:
             RevokedError: the partition is no longer ours.
         """
+        async with self._opening:
+            return self._services.get(name) or await self._open_alone(name, partition, event_ns)
+
+    async def _open_alone(
+        self, name: str, partition: OwnedPartition, event_ns: int
+    ) -> OwnedService:
         number = partition.tp.partition
         maintenance = self._settings.service(name).corrections()
         mute = await self._silences.mute(name, maintenance)
@@ -295,6 +328,7 @@ class Audit:
         )
         await publish(again, self._store, self._outbox)
         self._require(partition)
+        service.seen = time.monotonic()
         self._services[name] = service
         return service
 
@@ -304,12 +338,12 @@ class Audit:
 
     async def _fold(self, partition: OwnedPartition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
+        sources = {source for one in folded for source in one.ends}
         if service is None:
             watermarks = partition.assembly.watermarks()
-            sources = {source for one in folded for source in one.ends}
             event_ns = min(watermarks[source] for source in sources)
             service = await self._open(name, partition, event_ns)
-            service.sources |= sources
+        service.sources |= sources
         if missing := service.panes.missing(folded):
             stored = await retrying(
                 lambda: asyncio.to_thread(self._store.read_panes, name, missing)
