@@ -87,6 +87,10 @@ def test_a_worker_tells_of_itself_and_its_services(start: Callable[..., RunningW
     known = {name.removesuffix("_total") for name in (*BY_NAME, *PROCESS_METRICS)}
     assert families <= known
     lint(text)
+    asked = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    openmetrics = requests.get(f"http://127.0.0.1:{port}/metrics", headers=asked, timeout=10)
+    assert openmetrics.headers["Content-Type"].startswith("application/openmetrics-text")
+    assert openmetrics.text.endswith("# EOF\n")
 
 
 def lint(text: str) -> None:
