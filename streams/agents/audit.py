@@ -31,9 +31,10 @@ from tailbudget.streams.assembly import Folded
 from tailbudget.streams.explaining import explained
 from tailbudget.streams.flush_times import FlushTimes
 from tailbudget.streams.newest_verdicts import NewestVerdicts
-from tailbudget.streams.outbox import Outbox, partition_of
+from tailbudget.streams.opening import Opening
+from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.owned_partition import OwnedPartition, RevokedError, counted_of
-from tailbudget.streams.owned_service import OwnedService, open_service
+from tailbudget.streams.owned_service import OwnedService
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.settling import settles_ns
 from tailbudget.streams.silences import Silences
@@ -88,9 +89,9 @@ class Audit:
         self._outbox = outbox
         self._incarnation = incarnation
         self._report = report
-        self._silences = silences
         self._budgets: list[BudgetRow] = []
-        self._opening = asyncio.Lock()
+        self._opening = Opening(settings, store, outbox, silences)
+        self._turn = asyncio.Lock()
         self._woken = False
         self._noticed = 0.0
         self._partitions: dict[int, OwnedPartition] = {}
@@ -152,22 +153,16 @@ class Audit:
             return
         self._woken = True
         try:
-            names = await asyncio.to_thread(self._store.waiting)
-            for name in names:
-                await self._wake(name)
+            waiting = await self._opening.waiting()
         except UnavailableError as error:
             self._woken = False
             log.debug("services are woken later", error=error.message)
-
-    async def _wake(self, name: str) -> None:
-        partition = self._partitions.get(partition_of(name, self._settings.kafka.partitions))
-        if partition is None or name in self._services:
             return
-        newest_ns = await asyncio.to_thread(self._store.newest_pane, name)
-        if newest_ns is None:
-            return
-        with contextlib.suppress(RevokedError):
-            await self._open(name, partition, newest_ns)
+        for name, number, newest_ns in waiting:
+            partition = self._partitions.get(number)
+            if partition is not None:
+                with contextlib.suppress(RevokedError):
+                    await self._open(name, partition, newest_ns)
 
     async def judge(self) -> None:
         """Judge the services that have news, as many as the share of time allows."""
@@ -314,23 +309,14 @@ class Audit:
         Raises:
             RevokedError: the partition is no longer ours.
         """
-        async with self._opening:
-            return self._services.get(name) or await self._open_alone(name, partition, event_ns)
-
-    async def _open_alone(
-        self, name: str, partition: OwnedPartition, event_ns: int
-    ) -> OwnedService:
-        number = partition.tp.partition
-        maintenance = self._settings.service(name).corrections()
-        mute = await self._silences.mute(name, maintenance)
-        service, again = await open_service(
-            name, number, self._settings, self._store, event_ns=event_ns, mute=mute
-        )
-        await publish(again, self._store, self._outbox)
-        self._require(partition)
-        service.seen = time.monotonic()
-        self._services[name] = service
-        return service
+        async with self._turn:
+            if (known := self._services.get(name)) is not None:
+                return known
+            service = await self._opening.open(name, partition.tp.partition, event_ns)
+            self._require(partition)
+            service.seen = time.monotonic()
+            self._services[name] = service
+            return service
 
     def _require(self, partition: OwnedPartition) -> None:
         if self._partitions.get(partition.tp.partition) is not partition:
