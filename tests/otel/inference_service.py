@@ -1,4 +1,4 @@
-"""A simulated inference service that real OpenTelemetry SDKs trace, and that has a clock of its own.
+"""A simulated inference service that a real OpenTelemetry SDK traces, with a clock of its own.
 
     python tests/otel/inference_service.py sdk http://127.0.0.1:4318/v1/traces own
 
@@ -132,7 +132,9 @@ class VirtualClock:
 class Timed:
     """A span of the SDK between stamps of our own."""
 
-    def __init__(self, tracer: Any, clock: Clock, name: str, above: Timed | None, **more: Any):
+    def __init__(
+        self, tracer: Any, clock: Clock, name: str, above: Timed | None, **more: Any
+    ) -> None:
         self._clock = clock
         context = set_span_in_context(above.span) if above else None
         began = clock.now()

@@ -141,8 +141,8 @@ def counted(worker: RunningWorker) -> int:
     return worker.ledger(SERVICE).get("accepted", 0)
 
 
-def test_the_audit_is_that_of_the_programs_clock(served: Served, encoding: str, clock: str) -> None:
-    """Numbers, percentiles, stages, cohorts, failures and versions; and nothing that people wrote."""
+def test_the_audit_is_that_of_the_programs_clock(served: Served, clock: str) -> None:
+    """Counts, percentiles, stages, cohorts, failures and versions; nothing that people wrote."""
     check_counts(served)
     check_percentiles(served)
     check_cohorts(served)
