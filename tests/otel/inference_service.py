@@ -138,7 +138,7 @@ class Timed:
         self._clock = clock
         context = set_span_in_context(above.span) if above else None
         began = clock.now()
-        self.span = tracer.start_span(name, context, start_time=clock.told(), **more)
+        self.span: Any = tracer.start_span(name, context, start_time=clock.told(), **more)
         self._began = began, clock.now()
         self._ended = (0, 0)
 

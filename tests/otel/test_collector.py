@@ -98,7 +98,7 @@ def served(
             "covariates": ["input_tokens", "output_tokens"],
         },
     )
-    # The embedded broker hangs up on a request of a younger version than it knows.
+    # The embedded broker hangs up on clients that speak the newest protocol.
     more = {} if GIVEN else {"protocol_version": "2.8.0"}
     with (
         RunningWorker(settings, clickhouse) as worker,
@@ -111,7 +111,7 @@ def served(
             for name in ("least", "most")
         )
         spans = sum(key.endswith("_ms") for record in least for key in record)
-        worker.wait_for(lambda: spans_on(worker, encoding) == spans, f"{spans} spans on the topic")
+        worker.wait_for(lambda: spans_on(worker, encoding) >= spans, f"{spans} spans on the topic")
         messages = worker.read(topic)
         pass_on(url, time.time_ns() + (0 if virtual else 6 * 10**9))
         worker.wait_for(lambda: counted(worker) >= len(least), "the requests")
@@ -183,9 +183,9 @@ def check_percentiles(served: Served) -> None:
     assert set(stages) == {*STAGES, "unattributed"}
     for stage in STAGES:
         assert stages[stage]["n"] == len(least)
-        sides = [[record[f"{stage}_ms"] for record in side] for side in ok]
+        low, high = ([record[f"{stage}_ms"] for record in side] for side in ok)
         for name, quantile in QUANTILES.items():
-            check_within(stages[stage][f"{name}_ms"], *sides, quantile)
+            check_within(stages[stage][f"{name}_ms"], low, high, quantile)
 
 
 def check_within(
