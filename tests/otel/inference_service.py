@@ -70,10 +70,10 @@ def requests(n: int, seed: int, every_ns: int, scale: float) -> Iterator[Request
         lengths = (
             draw.expovariate(1 / 2) + 0.3,
             1.0 + draw.random(),
-            0.5 + tokens[0] * 0.004,
+            0.5 + tokens[0] * draw.uniform(0.003, 0.005),
             draw.lognormvariate(1, 0.7),
-            forward + 1.0,
-            tokens[1] * 0.2,
+            forward * draw.uniform(0.9, 1.1) + 1.0,
+            tokens[1] * draw.uniform(0.18, 0.22) + 0.5,
             0.3 + draw.random() * 0.5,
         )
         yield Request(

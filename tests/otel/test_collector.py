@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -82,7 +83,7 @@ def served(
     virtual = clock == "virtual"
     # Where spans of many minutes come in a second, batches that overtake each other are far apart.
     wait_s = 3_600.0 if virtual else 5.0
-    topic = f"spans-{tmp_path.name}"
+    topic = f"spans-{uuid4().hex[:8]}"
     settings = settings_for(
         bootstrap,
         clickhouse,
