@@ -17,12 +17,14 @@ import orjson
 import pytest
 from both_ways import differences, plain
 from collector import Collector, binary
-from inference_service import FAILURES, SERVICE, TEXT, VERSIONS, pass_on
+from inference_requests import FAILURES, VERSIONS
+from inference_service import SERVICE, TEXT, pass_on
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from running_worker import GIVEN, RunningWorker, settings_for
 
 from tailbudget.models.sketch import RELATIVE_ERROR, nearest_rank
 from tailbudget.schemas.rows import DeployRow
+from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.sinks.report.json_report import as_json
 from tailbudget.streams.audit_log import Wanted
@@ -35,6 +37,8 @@ pytestmark = [pytest.mark.otel, pytest.mark.timeout(900)]  # the first test may 
 PROGRAM = Path(__file__).with_name("inference_service.py")
 STAGES = ("queue", "preprocess", "tokenize", "retrieve", "model_forward", "decode")
 QUANTILES = {"p50": Fraction(50, 100), "p95": Fraction(95, 100), "p99": Fraction(99, 100)}
+WAIT_S = 5.0
+"""Longer than spans are on their way: the SDK sends them every half second."""
 ROUNDED = 1e-5
 """The JSON has six digits."""
 
@@ -75,30 +79,35 @@ def clock(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def served(
+def settings(
     bootstrap: str, clickhouse: ClickHouse, tmp_path: Path, encoding: str, clock: str
-) -> Iterator[Served]:
-    """Run the program, the collector and a worker; wait for the report of all requests."""
-    binary()
+) -> Settings:
+    """Settings of a worker that reads what the collector exports."""
     virtual = clock == "virtual"
     # Where spans of many minutes come in a second, batches that overtake each other are far apart.
-    wait_s = 3_600.0 if virtual else 5.0
-    topic = f"spans-{uuid4().hex[:8]}"
-    settings = settings_for(
+    wait_s = 3_600.0 if virtual else WAIT_S
+    entry = {"topic": f"spans-{uuid4().hex[:8]}", "format": encoding, "trace_wait_s": wait_s}
+    return settings_for(
         bootstrap,
         clickhouse,
         tmp_path,
-        kafka={
-            # A version that begins is announced once a partition.
-            "partitions": 1 if virtual else 2,
-            "requests": [{"topic": topic, "format": encoding, "trace_wait_s": wait_s}],
-        },
+        # A version that begins is announced once a partition.
+        kafka={"partitions": 1 if virtual else 2, "requests": [entry]},
         defaults={
             "slo": {"p95_ms": 250.0},
             "cohort_dims": ["route", "model_variant", "version"],
             "covariates": ["input_tokens", "output_tokens"],
         },
     )
+
+
+@pytest.fixture
+def served(
+    settings: Settings, clickhouse: ClickHouse, tmp_path: Path, encoding: str, clock: str
+) -> Iterator[Served]:
+    """Run the program, the collector and a worker; wait for the report of all requests."""
+    binary()
+    bootstrap, topic = settings.kafka.bootstrap, settings.kafka.requests[0].topic
     # The embedded broker hangs up on clients that speak the newest protocol.
     more = {} if GIVEN else {"protocol_version": "2.8.0"}
     with (
@@ -107,20 +116,27 @@ def served(
     ):
         url, own = f"http://{collector.endpoint}/v1/traces", tmp_path / "own"
         subprocess.run([sys.executable, PROGRAM, clock, url, own], check=True)
-        least, most = (
-            [orjson.loads(line) for line in Path(f"{own}.{name}.jsonl").read_bytes().splitlines()]
-            for name in ("least", "most")
-        )
+        log, other = (Path(f"{own}.{name}.jsonl") for name in ("least", "most"))
+        least = records_of(log)
         spans = sum(key.endswith("_ms") for record in least for key in record)
         worker.wait_for(lambda: spans_on(worker, encoding) >= spans, f"{spans} spans on the topic")
         messages = worker.read(topic)
-        pass_on(url, time.time_ns() + (0 if virtual else 6 * 10**9))
+        pass_on(url, time.time_ns() + (0 if clock == "virtual" else round((WAIT_S + 1) * 1e9)))
         worker.wait_for(lambda: counted(worker) >= len(least), "the requests")
         worker.wait_for(lambda: worker.query("SELECT count() FROM deploys")[0][0] > 0, "the deploy")
-        span = Span(0, time.time_ns() + 10**9)
-        past = Past(SERVICE, span, now_ns=time.time_ns())
-        report = as_json(service_report(settings, clickhouse, past))
-        yield Served(worker, messages, Path(f"{own}.least.jsonl"), least, most, report)
+        yield Served(worker, messages, log, least, records_of(other), streamed(worker))
+
+
+def records_of(log: Path) -> Records:
+    """Return the records of a log."""
+    return [orjson.loads(line) for line in log.read_bytes().splitlines()]
+
+
+def streamed(worker: RunningWorker) -> dict[str, Any]:
+    """Return the report of all that there is in ClickHouse."""
+    now_ns = time.time_ns()
+    past = Past(SERVICE, Span(0, now_ns + 10**9), now_ns=now_ns)
+    return as_json(service_report(worker.settings, worker.store, past))
 
 
 def spans_on(worker: RunningWorker, encoding: str) -> int:
