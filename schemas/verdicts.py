@@ -9,6 +9,7 @@ from typing import Final
 
 from tailbudget.schemas.bounds import Bound
 from tailbudget.schemas.brief import Brief
+from tailbudget.schemas.budgets import KeptBudget, KeptSilence
 from tailbudget.schemas.comparison import Comparison
 from tailbudget.schemas.plots import Plots
 from tailbudget.schemas.proposals import Cause, Optimization, Recommendation, SloProposal
@@ -193,6 +194,8 @@ class Audit:
         brief: the optimisation brief; likewise.
         token_timings: times of tokens, and goodput; None where no record tells any.
         bounds: percentiles of histograms, which stand in place of all else; empty for requests.
+        budgets: error budgets as they were at the end; empty where no worker kept any.
+        silences: those that were running in the span.
     """
 
     verdict: Verdict
@@ -218,6 +221,8 @@ class Audit:
     brief: Brief | None = None
     bounds: tuple[Bound, ...] = ()
     token_timings: TokenTimings | None = None
+    budgets: tuple[KeptBudget, ...] = ()
+    silences: tuple[KeptSilence, ...] = ()
 
 
 def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from tailbudget.models.audit import audit
-from tailbudget.models.breach import BreachState, Transition, step
 from tailbudget.models.counts import counts_of, sum_counts
 from tailbudget.models.merge import merge
 from tailbudget.models.reduce import bare, flatten
 from tailbudget.models.select import collapse
-from tailbudget.models.snapshot import allowed_share, snapshot
-from tailbudget.models.stage_table import light_stage_table
-from tailbudget.models.tail import SLOW
+from tailbudget.models.snapshot import allowed_share
 from tailbudget.models.window import ServiceWindow, Window
+from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert_context import AlertContext
+from tailbudget.schemas.alerts import Condition, Reading
 from tailbudget.schemas.audit_rows import AuditRow
-from tailbudget.schemas.rows import AlertRow
+from tailbudget.schemas.objectives import AlertTiming
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
-from tailbudget.schemas.verdicts import Percentile, Verdict, leading
+from tailbudget.schemas.verdicts import Audit
+from tailbudget.streams.alert_book import AlertBook, Explain
 from tailbudget.streams.audit_rows import audit_row
+from tailbudget.streams.percentile_alerts import QUIET, SECOND_NS, WINDOW_S, PercentileAlerts
 
-SECOND_NS: Final = 1_000_000_000
 MINUTE_S: Final = 60
 MINUTE_NS: Final = MINUTE_S * SECOND_NS
 
-WINDOWS_S: Final = (60, 300, 3600)
+WINDOWS_S: Final = (WINDOW_S, 300, 3600)
 """Lengths of the rolling audits; a breach begins by the first."""
 
 MAX_CAUGHT_UP: Final = 6
@@ -45,7 +46,8 @@ requests: a minute would remember a fault for a minute after its end (the "short
 multi-window alerting)."""
 
 
-UNJUDGED: Final = (None, Verdict.INSUFFICIENT, Verdict.NO_DATA)
+SILENT_NS: Final = int(AlertTiming().no_data_s) * SECOND_NS
+"""Silence after which there is nothing to judge percentiles by, as for objectives."""
 
 
 class ServiceAudit:
@@ -55,14 +57,20 @@ class ServiceAudit:
         service: the service's name.
         slo: its target; None judges nothing.
         pane_s: length of a pane.
-        link: where a person sees more; empty when there is no such place.
+        book: states of the service's alerts.
+
+    Attributes:
+        service: the service's name.
+        newest: the newest audit of the shortest window; None before the first.
     """
 
-    def __init__(self, service: str, slo: SloTarget | None, *, pane_s: int, link: str) -> None:
+    def __init__(
+        self, service: str, slo: SloTarget | None, *, pane_s: int, book: AlertBook
+    ) -> None:
         self.service = service
+        self.newest: Audit | None = None
         self._slo = slo
         self._pane_ns = pane_s * SECOND_NS
-        self._link = link
         self._reset_ns = -(-RESET_S // pane_s) * self._pane_ns
         # What alerts need at once has no cohorts; what audits need can wait for the end of a pane.
         self._live = ServiceWindow(WINDOWS_S[0] * SECOND_NS, self._pane_ns)
@@ -71,13 +79,14 @@ class ServiceAudit:
         }
         self._waiting: list[Summary] = []
         self._held: dict[int, tuple[Summary, Summary]] = {}
-        self._breaches: dict[str, BreachState] = {}
+        self._alerts = None if slo is None else PercentileAlerts(slo, book)
+        self._heard_ns = 0
         self._audited_ns: int | None = None
 
     @property
-    def longest_ns(self) -> int:
-        """Length of the longest window."""
-        return WINDOWS_S[-1] * SECOND_NS
+    def alerts(self) -> list[str]:
+        """Names of the alerts."""
+        return [] if self._alerts is None else self._alerts.names
 
     def reach_ns(self, now_ns: int) -> int:
         """Return from when on panes are in any window that is audited at `now_ns` or later."""
@@ -88,14 +97,11 @@ class ServiceAudit:
         by_pane = [s for s in self._windows if not self._by_minute(s)]
         return self._reach_ns(now_ns, max(by_pane, default=0))
 
-    def restore(
-        self, summaries: Iterable[Summary], alerts: Sequence[AlertRow], *, fine_ns: int = 0
-    ) -> None:
-        """Start from what ClickHouse has: recent panes, and how each alert stood.
+    def restore(self, summaries: Iterable[Summary], *, fine_ns: int = 0) -> None:
+        """Start from the recent panes that ClickHouse has.
 
         Args:
             summaries: each of one pane, or of one minute where it starts before `fine_ns`.
-            alerts: the newest change of each alert.
             fine_ns: where minutes end; a window that slides in shorter steps takes none of them.
         """
         for summary in summaries:
@@ -106,43 +112,48 @@ class ServiceAudit:
                     window.add(light)
             if not minute:
                 self._live.add(light)
-        for row in alerts:
-            firing = row.state == "firing"
-            self._breaches[row.alert] = BreachState(firing=firing, since_ns=row.at_ns)
+            self._hear([light])
 
     def add(self, delta: Summary) -> None:
         """Add records that count for good."""
         light = bare(delta)
         self._live.add(light)
+        self._hear([light])
         self._waiting.append(light)
         if len(self._waiting) >= MOST_WAITING:
             self._waiting = [merge(self._waiting)]
 
-    def judge(self, now_ns: int, held: Sequence[Summary]) -> list[dict[str, Any]]:
-        """Return the alerts that begin or end now; `held` is newer data on top of what is added."""
-        if self._slo is None:
+    def judge(
+        self,
+        now_ns: int,
+        held: Sequence[Summary] = (),
+        explain: Explain = AlertContext,
+        *,
+        clock_ns: int | None = None,
+    ) -> list[Alert]:
+        """Return the messages of the alerts of percentiles that move now.
+
+        Args:
+            now_ns: event time.
+            held: newer records on top of what was added.
+            explain: what to say beside the figures.
+            clock_ns: event time that goes on while all sources are silent, so that silence is
+                noticed; None: `now_ns`.
+        """
+        if self._alerts is None or self._slo is None:
             return []
         self._live.advance(now_ns)
-        if self._quiet(self._slo, held):
-            return []
-        newest = self._light(held)
-        total = self._total(self._live.total(), self._live.start_ns, FOREVER_NS, newest)
-        rows = _judged(total, self._slo)
-        start_ns = self._live.start_ns + WINDOWS_S[0] * SECOND_NS - self._reset_ns
-        recent_total = self._live.total_since(start_ns)
-        recent = _judged(self._total(recent_total, start_ns, FOREVER_NS, newest), self._slo)
-        alerts = []
-        for name, row in rows.items():
-            state = self._breaches.get(name, BreachState())
-            now = recent[name]
-            judged = now.status not in UNJUDGED
-            if judged and not state.firing and now.status is not Verdict.BREACH:
-                continue
-            ends_by = now if judged and state.firing else row
-            self._breaches[name], change = step(state, ends_by, now_ns)
-            if change is not None:
-                alerts.append(self._alert(change, total, WINDOWS_S[0]))
-        return alerts
+        self._hear(held)
+        clock_ns = now_ns if clock_ns is None else clock_ns
+        if self._heard_ns and clock_ns - self._heard_ns >= SILENT_NS:
+            return self._alerts.calm(_silence(clock_ns - self._heard_ns), clock_ns, explain)
+        if not self._alerts.firing and self._quiet(self._slo, held):
+            return self._alerts.calm(QUIET, now_ns, explain)
+        newest, start_ns = self._light(held), self._live.start_ns
+        total = self._total(self._live.total(), start_ns, FOREVER_NS, newest)
+        start_ns += WINDOWS_S[0] * SECOND_NS - self._reset_ns
+        recent = self._total(self._live.total_since(start_ns), start_ns, FOREVER_NS, newest)
+        return self._alerts.judge(total, recent, now_ns, explain)
 
     def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
         """Return the audits of all windows for each pane that event time has left since."""
@@ -160,12 +171,10 @@ class ServiceAudit:
         return [self._audit(s, end, newest) for end in due for s in WINDOWS_S]
 
     def _quiet(self, slo: SloTarget, held: Sequence[Summary]) -> bool:
-        """Return whether counters alone show that no alert begins or ends.
+        """Return whether counters alone show that no alert begins.
 
-        None fires, and none can begin: no target is missed by more than its share of the minute.
+        No target is missed by more than its share of the minute.
         """
-        if any(state.firing for state in self._breaches.values()):
-            return False
         start_ns = self._live.start_ns
         counts = sum_counts(
             [self._live.counts(), *(counts_of(one, one.pane_ns >= start_ns) for one in held)]
@@ -175,6 +184,12 @@ class ServiceAudit:
             over is not None and over <= counts.requests * allowed_share(name)
             for name, over in bad.items()
         )
+
+    def _hear(self, summaries: Iterable[Summary]) -> None:
+        """Remember until when there were requests, to the end of their pane."""
+        for one in summaries:
+            if len(one.pane_ns):
+                self._heard_ns = max(self._heard_ns, int(one.pane_ns.max()) + self._pane_ns)
 
     def _catch_up(self) -> None:
         """Add to the audits' windows what waits for them."""
@@ -210,6 +225,8 @@ class ServiceAudit:
             cohorts = window.cohorts()
         start_ns = end_ns - seconds * SECOND_NS
         found = audit(total, cohorts, slo=self._slo, start_ns=start_ns, end_ns=end_ns)
+        if seconds == WINDOWS_S[0]:
+            self.newest = found
         return audit_row(found, window_s=seconds, end_ns=end_ns)
 
     def _total(
@@ -218,30 +235,6 @@ class ServiceAudit:
         """Return totals of a span with what is held on top, of whatever is ahead of event time."""
         total = replace(proven, service=self.service)
         return merge([total, *(flatten(one, start_ns, end_ns) for one in newest)])
-
-    def _alert(self, change: Transition, total: Summary, seconds: int) -> dict[str, Any]:
-        driver = light_stage_table(total, SLOW[0]).driver
-        row = change.row
-        return {
-            "schema": "tailbudget.alert/1",
-            "service": self.service,
-            "alert": row.percentile,
-            "state": "firing" if change.firing else "resolved",
-            "alert_id": f"{self.service}/{row.percentile}/{change.began_ns}",
-            "since_ns": change.began_ns,
-            "at_ns": change.at_ns,
-            "window_s": seconds,
-            "measured_ms": row.measured_ms,
-            "slo_ms": row.slo_ms,
-            "note": row.note,
-            "n": row.n,
-            "over": row.over,
-            "reason": change.detail,
-            "tail_driver": driver.stage if driver else None,
-            "tail_delta_ms": driver.delta_ms if driver else None,
-            "tail_share_pct": driver.tail_share_pct if driver else None,
-            "link": self._link,
-        }
 
 
 def _step_s(window_s: int, pane_s: int) -> int:
@@ -255,7 +248,5 @@ def _start_ns(summary: Summary) -> int:
     return min(starts, default=0)
 
 
-def _judged(total: Summary, slo: SloTarget) -> dict[str, Percentile]:
-    """Return the percentiles that have a target, failures counted, by name."""
-    rows = leading(snapshot(total, slo))
-    return {name: row for name, row in rows.items() if row.slo_ms is not None}
+def _silence(silent_ns: int) -> Reading:
+    return Reading(Condition.NO_DATA, detail=f"no request for {silent_ns / SECOND_NS:,.0f} s")

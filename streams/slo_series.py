@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from tailbudget.models.burn import rules_of
 from tailbudget.models.slo_counts import SloCounts
 from tailbudget.models.slo_window import SECOND_NS, length_s, span_at
-from tailbudget.models.tally import as_slices, between, count, merge_tallies
+from tailbudget.models.tally import as_slices, between, count, merge_tallies, with_newer
 from tailbudget.schemas.objectives import Objective
 from tailbudget.schemas.tally import Count, Tally
 
@@ -109,6 +109,8 @@ class View:
         """Return the events of a window that ends now: requests, or slices that are over."""
         if self.series.objective.slice_s is not None:
             return self._slices(seconds)
+        if not len(self.newest.start_ns):
+            return self.panes.last(self.now_ns, seconds * SECOND_NS)
         pane_ns = self.series.pane_ns
         end = self.now_ns // pane_ns + 1
         start = end - max(seconds * SECOND_NS // pane_ns, 1)
@@ -131,8 +133,7 @@ class View:
 
     def period(self) -> Tally:
         """Return all that is held with the newer events, in the slices of the period."""
-        held = self.series.period_tally()
-        return merge_tallies([held, self.newest], self.series.slice_ns)
+        return with_newer(self.series.period_tally(), self.newest)
 
     def _slices(self, seconds: int) -> Count:
         open_ns = self.now_ns - self.now_ns % self.series.slice_ns

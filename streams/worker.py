@@ -21,8 +21,8 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
-from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
+from tailbudget.streams.delivery.agent import Channel, Delivery
 from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
@@ -31,6 +31,7 @@ from tailbudget.streams.memory import TRIM_S, give_back
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
+from tailbudget.streams.silences import REFRESH_S, Silences
 from tailbudget.streams.sources import decoder
 from tailbudget.streams.stalls import StallGuard
 from tailbudget.streams.topics import ensure_topics
@@ -45,6 +46,9 @@ PAUSE_SHARE: Final = 0.2
 
 REPORT_S: Final = 5.0
 """Interval of looking for full reports that are due."""
+
+WAKE_S: Final = 1.0
+"""Interval of looking whether an assignment brought services that are silent."""
 
 LEAVE_S: Final = 10.0
 """Seconds that Faust may take to leave a group; without a broker it would take for ever."""
@@ -86,15 +90,18 @@ class Worker:
             incarnations=lives,
             positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
         )
+        self._reports = RollingReports(settings, store, self._settled)
+        self._silences = Silences(store)
         self._audit = Audit(
             settings,
             store=store,
             consumer=self._consumer,
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
+            silences=self._silences,
+            report=self._reports.newest,
         )
-        self._reports = RollingReports(settings, store, self._audit.settled)
-        self._notify = Notify(channels, store, self._consumer)
+        self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
         self._deploys = Deploys(store, self._consumer)
         self._stalls = StallGuard(self._seek)
         self._tasks: list[asyncio.Task[None]] = []
@@ -118,7 +125,9 @@ class Worker:
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.flush_s, self._audit.flush),
+            (WAKE_S, self._audit.wake),
             (REPORT_S, self._reports.draw),
+            (REFRESH_S, self._silences.refresh),
             (TRIM_S, give_back),
         ]
         if self.settings.kafka.contiguous:
@@ -130,6 +139,7 @@ class Worker:
         """End in order: send and commit what was read, write what was merged, leave the group."""
         if await self._pause() and self.app.failure is None:
             await self._flush()
+        await self._delivery.stop()
         try:
             await asyncio.wait_for(asyncio.shield(self.app.stop()), LEAVE_S)
         except TimeoutError:
@@ -180,14 +190,29 @@ class Worker:
             "healthy": bool(self.app.started and self._assigned()),
             "pid": os.getpid(),
             "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
+            "panes_topic": self.settings.kafka.panes_topic,
+            "alerts_topic": self.settings.kafka.alerts_topic,
             "ingest": self._ingest.status(),
+            "records": dict(self._ingest.records),
+            "dead_letters": dict(self._ingest.dead_letters),
+            "undecoded": self._ingest.waiting,
             "audit": self._audit.status() | self._reports.status(),
+            "verdicts": self._audit.current(),
+            "flushes": {
+                "ingest": self._ingest.flushes.status(),
+                "audit": self._audit.flushes.status(),
+            },
             "chat": {
-                "delivered": self._notify.delivered,
-                "undelivered": self._notify.undelivered,
-                "foreign": self._notify.foreign,
+                "delivered": self._delivery.delivered,
+                "undelivered": self._delivery.undelivered,
+                "waiting": self._delivery.waiting,
+                "foreign": self._delivery.foreign,
+                "silences": self._silences.running(),
             },
         }
+
+    def _settled(self) -> dict[str, int]:
+        return self._audit.settled()
 
     def _assigned(self) -> set[TP]:
         try:
@@ -215,7 +240,7 @@ class Worker:
         self.app.add_agent("ingest", requests, self._ingest.run)
         self.app.add_agent("audit", (kafka.panes_topic,), self._audit.run)
         self.app.add_agent("deploys", (kafka.deploys_topic,), self._deploys.run)
-        self.app.add_agent("notify", (kafka.alerts_topic,), self._notify.run)
+        self.app.add_agent("notify", (kafka.alerts_topic,), self._delivery.run)
         self.app.on_partitions_revoked.connect(self._revoked)
         self.app.on_partitions_assigned.connect(self._assigned_anew)
 
@@ -225,7 +250,7 @@ class Worker:
             await self._ingest.flush()
         self._ingest.revoke()
         self._audit.revoke()
-        self._notify.revoke()
+        self._delivery.revoke()
         self.app.consumer.forget(revoked)
 
     async def _assigned_anew(self, app: App, assigned: set[TP], **_: Any) -> None:

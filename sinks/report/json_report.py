@@ -44,6 +44,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "brief": audit.brief,
         "token_timings": audit.token_timings,
         "bounds": audit.bounds,
+        "budgets": audit.budgets,
+        "silences": audit.silences,
         "ledger": dict(audit.ledger),
         "warnings": audit.warnings,
     }

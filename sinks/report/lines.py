@@ -8,6 +8,7 @@ from tailbudget.sinks.report.headline import headline
 from tailbudget.sinks.report.sections.baseline import baseline
 from tailbudget.sinks.report.sections.bounds import bounds_sections
 from tailbudget.sinks.report.sections.brief import brief
+from tailbudget.sinks.report.sections.budgets import budgets
 from tailbudget.sinks.report.sections.causes import causes
 from tailbudget.sinks.report.sections.cohorts import cohorts
 from tailbudget.sinks.report.sections.cold_start import cold_start
@@ -28,6 +29,7 @@ def document(audit: Audit) -> Document:
         provenance(audit),
         *(bounds_sections(audit) if audit.bounds else _measured(audit)),
         token_timings(audit),
+        budgets(audit),
         baseline(audit),
         slo_proposal(audit),
         brief(audit),

@@ -13,8 +13,10 @@ from tailbudget.streams.cli import (
     migrate,
     replay,
     report,
+    silence,
     simulate,
     sql,
+    top,
     up,
     worker,
 )
@@ -63,6 +65,8 @@ for command in (
     simulate.simulate,
     replay.replay,
     report.report,
+    silence.silence,
     sql.sql,
+    top.top,
 ):
     app.command()(command)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pages import DOCS, PAGES, blocks
+from pages import DOCS, PAGES, ROOT, blocks
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
@@ -25,6 +25,8 @@ from tailbudget.schemas.targets import SloFields
 from tailbudget.schemas.token_settings import GoodputSettings, TokenTimingSettings
 from tailbudget.streams.cli.app import app
 from tailbudget.streams.mapping_file import load_mapping, mapped
+
+COLLECTOR = ROOT / "tests" / "otel" / "collector.yaml"
 
 TABLES: dict[str, type[Group]] = {
     **{
@@ -85,13 +87,16 @@ def test_the_page_describes_every_setting() -> None:
 
 
 def test_the_settings_on_the_pages_load(tmp_path: Path) -> None:
-    """Every YAML block of the pages is a file of settings, or a mapping, that loads."""
+    """Every YAML block is a file of settings or a mapping that loads, or what the suite runs."""
     environ = {"TEAM_SLACK_URL": "slack://A/B/C", "KAFKA_PASSWORD": "x", "CLICKHOUSE_PASSWORD": "y"}
     files = [block for page in PAGES for block in blocks(page, "yaml")]
     assert files
     for block in files:
         path = tmp_path / "tailbudget.yaml"
         path.write_text(block, encoding="utf-8")
+        if block.startswith("receivers:"):
+            assert block == COLLECTOR.read_text(encoding="utf-8")
+            continue
         if block.startswith("columns:"):
             assert mapped(load_mapping(path)).fields
             continue

@@ -26,7 +26,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.alert_log import change_row, publish
 from tailbudget.streams.slo_audit import SloAudit
-from tailbudget.streams.slo_opening import open_slo_audit
+from tailbudget.streams.slo_opening import open_book, open_slo_audit
 
 SLO = Objective("chat", "latency", Fraction(99, 100), threshold_ms=500.0)
 MINUTE_NS = 60 * SECOND_NS
@@ -193,7 +193,8 @@ def test_a_mute_is_asked_for_by_name_and_time() -> None:
     audit.add(summary(0, 600, 900.0))
     (muted,) = judge(audit, 10, 600)
     assert (muted.state, muted.reason) == ("muted", "deploy")
-    assert book.firing() == ("slo:latency",)
+    assert book.standing() == {"slo:latency": "muted"}
+    assert book.state("slo:latency").fires
 
 
 def test_counts_of_a_cohort_alone() -> None:
@@ -231,7 +232,23 @@ def test_a_worker_takes_over_from_clickhouse(clickhouse: ClickHouse) -> None:
     asyncio.run(publish(whole[:1], clickhouse, topic))
     asyncio.run(publish([], clickhouse, topic))
     now_ns = T0_NS + 1200 * SECOND_NS
-    opened, again = asyncio.run(open_slo_audit("chat", settings, clickhouse, now_ns=now_ns))
+    book, again = asyncio.run(open_book("chat", clickhouse))
     assert again == topic.sent == whole[:1]
+    opened = asyncio.run(
+        open_slo_audit(book, settings, clickhouse, now_ns=now_ns, newest_ns=now_ns)
+    )
     assert judge(opened, 600, 1200) == whole[1:]
     assert opened.budgets(now_ns)["latency"].measured.bad == 600
+
+
+def test_an_alert_that_nobody_watches_any_more_is_over() -> None:
+    """An objective that was renamed while it fired does not fire for ever."""
+    (fired,) = judge(incident(), 0, 560)
+    book = AlertBook("chat")
+    book.restore([change_row(fired)])
+    assert book.retire(["slo:latency"], ["burn"], fired.at_ns + 1) == []
+    assert book.retire([], ["percentile"], fired.at_ns + 1) == []
+    (over,) = book.retire(["slo:other"], ["burn"], fired.at_ns + 1)
+    assert (over.state, over.kind, over.alert_id) == ("resolved", "burn", fired.alert_id)
+    assert over.reason == "it is no longer watched"
+    assert book.retire([], ["burn"], fired.at_ns + 2) == []
