@@ -8,12 +8,16 @@ from typing import Any
 ONLY_STREAM = frozenset({"late"})
 """Reasons of the ledger that a file cannot have: nobody judged its windows before."""
 
+KEPT = frozenset({"budgets", "silences"})
+"""Keys that a log cannot fill: a worker keeps them over weeks."""
+
 
 def plain(report: dict[str, Any]) -> dict[str, Any]:
     """Return a report without what only one of the ways can say."""
     provenance = dict(report["provenance"], source=None, assumptions=None)
     ledger = {reason: n for reason, n in report["ledger"].items() if reason not in ONLY_STREAM}
-    return {**report, "provenance": provenance, "ledger": ledger}
+    same = {key: part for key, part in report.items() if key not in KEPT}
+    return {**same, "provenance": provenance, "ledger": ledger}
 
 
 def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
