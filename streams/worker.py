@@ -22,12 +22,14 @@ from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
 from tailbudget.streams.agents.notify import Channel, Notify
+from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
 from tailbudget.streams.kafka import admin, kafka_config
 from tailbudget.streams.memory import TRIM_S, give_back
+from tailbudget.streams.model_states import ModelStates
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
@@ -86,13 +88,21 @@ class Worker:
             incarnations=lives,
             positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
         )
+        self._anomalies = Anomalies(
+            settings,
+            store=store,
+            states=ModelStates(kafka_config(settings.kafka), settings.kafka.models_topic),
+            outbox=self._outbox(),
+        )
         self._audit = Audit(
             settings,
             store=store,
             consumer=self._consumer,
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
+            anomalies=self._anomalies,
         )
+        self._anomalies.event_ns = self._audit.event_ns
         self._reports = RollingReports(settings, store, self._audit.settled)
         self._notify = Notify(channels, store, self._consumer)
         self._deploys = Deploys(store, self._consumer)
@@ -117,6 +127,7 @@ class Worker:
         every = [
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
+            (self.settings.stream.tick_s, self._anomalies.tick),
             (self.settings.stream.flush_s, self._audit.flush),
             (REPORT_S, self._reports.draw),
             (TRIM_S, give_back),
@@ -181,7 +192,7 @@ class Worker:
             "pid": os.getpid(),
             "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
             "ingest": self._ingest.status(),
-            "audit": self._audit.status() | self._reports.status(),
+            "audit": self._audit.status() | self._reports.status() | self._anomalies.status(),
             "chat": {
                 "delivered": self._notify.delivered,
                 "undelivered": self._notify.undelivered,
@@ -206,6 +217,7 @@ class Worker:
             alerts=kafka.alerts_topic,
             dead_letters=kafka.dead_letters_topic,
             deploys=kafka.deploys_topic,
+            models=kafka.models_topic,
             partitions=lambda: kafka.partitions,
         )
 
@@ -240,6 +252,7 @@ class Worker:
         with contextlib.suppress(TimeoutError, UnavailableError):
             async with asyncio.timeout(STOP_S):
                 await self._audit.reach(await self._ingest.finish())
+                await self._anomalies.finish()
                 await self._audit.flush()
 
     async def _pause(self) -> bool:

@@ -23,6 +23,7 @@ from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
+from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
@@ -61,6 +62,7 @@ class Audit:
         consumer: Callable[[], Any],
         outbox: Outbox,
         incarnation: int,
+        anomalies: Anomalies,
     ) -> None:
         self.written = 0
         self._unwritten = 0
@@ -69,6 +71,7 @@ class Audit:
         self._consumer = consumer
         self._outbox = outbox
         self._incarnation = incarnation
+        self._anomalies = anomalies
         self._partitions: dict[int, OwnedPartition] = {}
         self._services: dict[str, OwnedService] = {}
         self._due: dict[str, None] = {}
@@ -106,6 +109,7 @@ class Audit:
         """Forget everything: new owners read it from ClickHouse and the panes topic."""
         self._ready.clear()
         self._partitions.clear()
+        self._anomalies.revoke()
         self._services.clear()
         self._due.clear()
         self._rolling.clear()
@@ -182,6 +186,11 @@ class Audit:
         """Return event time up to which everything of an owned service is in ClickHouse."""
         return {name: one.settled_ns for name, one in self._services.items() if one.settled_ns}
 
+    def event_ns(self, name: str) -> int | None:
+        """Return event time of an owned service; None when it is not ours."""
+        service = self._services.get(name)
+        return None if service is None else self._now_ns(service)
+
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
         return {
@@ -227,6 +236,7 @@ class Audit:
         """
         number = partition.tp.partition
         service = await open_service(name, number, self._settings, self._store, event_ns=event_ns)
+        await self._anomalies.open(name, number)
         self._require(partition)
         self._services[name] = service
         return service
@@ -251,6 +261,7 @@ class Audit:
             service.panes.load(missing, stored)
         for one in folded:
             self._unwritten += one.size
+            self._anomalies.take(one)
             for delta in service.panes.fold(one):
                 service.audit.add(delta)
         self._due[name] = None
@@ -276,6 +287,7 @@ class Audit:
             ]
             floors += [segment.offset for segment in partition.unfolded]
             floors += [partition.assembly.floor(gone), partition.next_offset]
+            floors.append(self._anomalies.floor(partition.tp.partition))
             self._consumer().advance(partition.tp, min(f for f in floors if f is not None))
 
     def _forget(self) -> None:
@@ -283,7 +295,8 @@ class Audit:
         idle = time.monotonic() - FORGET_S
         for name, service in list(self._services.items()):
             service.panes.evict(self._now_ns(service) - margin_ns)
-            if service.seen < idle and service.panes.floor() is None:
+            quiet = service.seen < idle and service.panes.floor() is None
+            if quiet and self._anomalies.forget(name):
                 del self._services[name]
                 self._due.pop(name, None)
 
