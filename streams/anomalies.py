@@ -238,7 +238,7 @@ class Anomalies:
         found.saved_s, found.size = time.monotonic(), len(body)
 
     async def _tell(self, name: str, found: Watched) -> None:
-        """Publish what is not told, then write it; what ClickHouse does not take now comes again."""
+        """Publish what is not told, then write it; what ClickHouse does not take comes again."""
         changes = list(found.watch.unwritten)
         try:
             since_ms = changes[0].at_ns // _MS - CAUSE_WITHIN_MS

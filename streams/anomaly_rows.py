@@ -15,7 +15,6 @@ DEPLOY_WITHIN_NS: Final = 24 * 3600 * 1_000_000_000
 """A deploy that is older than a day is no neighbour of an onset."""
 
 _MS: Final = 1_000_000
-_UNKNOWN: Final = (None,) * 8
 
 
 def anomaly_row(
@@ -23,26 +22,24 @@ def anomaly_row(
 ) -> AnomalyRow:
     """Return the row of a change."""
     effect = found.effect
-    sizes = (
-        _UNKNOWN
-        if effect is None
-        else (
-            *(effect.pct, effect.low_pct, effect.high_pct),
-            *(effect.ms, effect.low_ms, effect.high_ms),
-            *(effect.expected_ms, effect.measured_ms),
-        )
-    )
     return AnomalyRow(
-        service,
-        found.stage,
-        found.cohorts,
-        found.phase,
-        found.test,
-        found.onset_ns,
-        found.started_ns,
-        found.at_ns,
-        *sizes,
-        n=0 if effect is None else effect.n,
+        service=service,
+        stage=found.stage,
+        cohorts=found.cohorts,
+        phase=found.phase,
+        test=found.test,
+        onset_ns=found.onset_ns,
+        started_ns=found.started_ns,
+        at_ns=found.at_ns,
+        effect_pct=effect and effect.pct,
+        low_pct=effect and effect.low_pct,
+        high_pct=effect and effect.high_pct,
+        effect_ms=effect and effect.ms,
+        low_ms=effect and effect.low_ms,
+        high_ms=effect and effect.high_ms,
+        expected_ms=effect and effect.expected_ms,
+        measured_ms=effect and effect.measured_ms,
+        n=effect.n if effect else 0,
         deploy=deploy.version if deploy else "",
         cause=cause,
     )

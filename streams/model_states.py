@@ -1,9 +1,9 @@
-"""The compacted topic that keeps the models of each service, and what it has when one is taken over.
+"""The compacted topic that keeps the models of each service, for whoever takes it over.
 
-A state travels in parts, for it may be longer than a message; a part is keyed by service and number.
-Each names the panes offset that the state is of, so that a worker which lost the partition and
-writes late puts no older state in the place of a newer one, and the state's checksum, so that parts
-of two states are none.
+A state travels in parts, for it may be longer than a message; a part is keyed by service and
+number. Each names the panes offset that the state is of, so that a worker which lost the partition
+and writes late puts no older state in the place of a newer one, and the state's checksum, so that
+parts of two states are none.
 """
 
 from __future__ import annotations

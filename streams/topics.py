@@ -65,8 +65,9 @@ def topic_specs(kafka: KafkaSettings) -> tuple[TopicSpec, ...]:
     """Return the topics that a worker needs.
 
     Dead letters and models are compacted: of the messages about one source offset, or one
-    service, the newest counts. Signals are not: each is a value of its own time. Deploys are not: whoever announces them may leave the key out,
-    which a compacted topic refuses, or use the service's name, which would lose the older ones.
+    service, the newest counts. Signals are not, for each is a value of its own time, nor deploys:
+    whoever announces them may leave the key out, which a compacted topic refuses, or use the
+    service's name, which would lose the older ones.
     """
     many, kept_h, long_h = kafka.partitions, kafka.retention_h, max(kafka.retention_h, _LONG_H)
     requests = [TopicSpec(r.topic, many, False, "delete", kept_h) for r in kafka.requests]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -150,7 +150,7 @@ def anomalies_between(
 ) -> list[AnomalyRow]:
     """Return all changes of the anomalies that went on at some moment of a range, in order."""
     rows = [
-        AnomalyRow(*row[:2], tuple(row[2]), *row[3:])
+        replace(AnomalyRow(*row), cohorts=tuple(row[2]))
         for row in _select(connection, _BETWEEN, service=service, until=until_ns)
     ]
     over = {
