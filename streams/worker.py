@@ -21,9 +21,9 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
-from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
+from tailbudget.streams.delivery.agent import Channel, Delivery
 from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
@@ -33,6 +33,7 @@ from tailbudget.streams.model_states import ModelStates
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
+from tailbudget.streams.silences import REFRESH_S, Silences
 from tailbudget.streams.sources import decoder
 from tailbudget.streams.stalls import StallGuard
 from tailbudget.streams.topics import ensure_topics
@@ -94,6 +95,8 @@ class Worker:
             states=ModelStates(kafka_config(settings.kafka), settings.kafka.models_topic),
             outbox=self._outbox(),
         )
+        self._reports = RollingReports(settings, store, self._settled)
+        self._silences = Silences(store)
         self._audit = Audit(
             settings,
             store=store,
@@ -101,10 +104,11 @@ class Worker:
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
             anomalies=self._anomalies,
+            silences=self._silences,
+            report=self._reports.newest,
         )
         self._anomalies.event_ns = self._audit.event_ns
-        self._reports = RollingReports(settings, store, self._audit.settled)
-        self._notify = Notify(channels, store, self._consumer)
+        self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
         self._deploys = Deploys(store, self._consumer)
         self._stalls = StallGuard(self._seek)
         self._tasks: list[asyncio.Task[None]] = []
@@ -130,6 +134,7 @@ class Worker:
             (self.settings.stream.tick_s, self._anomalies.tick),
             (self.settings.stream.flush_s, self._audit.flush),
             (REPORT_S, self._reports.draw),
+            (REFRESH_S, self._silences.refresh),
             (TRIM_S, give_back),
         ]
         if self.settings.kafka.contiguous:
@@ -141,6 +146,7 @@ class Worker:
         """End in order: send and commit what was read, write what was merged, leave the group."""
         if await self._pause() and self.app.failure is None:
             await self._flush()
+        await self._delivery.stop()
         try:
             await asyncio.wait_for(asyncio.shield(self.app.stop()), LEAVE_S)
         except TimeoutError:
@@ -194,11 +200,15 @@ class Worker:
             "ingest": self._ingest.status(),
             "audit": self._audit.status() | self._reports.status() | self._anomalies.status(),
             "chat": {
-                "delivered": self._notify.delivered,
-                "undelivered": self._notify.undelivered,
-                "foreign": self._notify.foreign,
+                "delivered": self._delivery.delivered,
+                "undelivered": self._delivery.undelivered,
+                "waiting": self._delivery.waiting,
+                "foreign": self._delivery.foreign,
             },
         }
+
+    def _settled(self) -> dict[str, int]:
+        return self._audit.settled()
 
     def _assigned(self) -> set[TP]:
         try:
@@ -227,7 +237,7 @@ class Worker:
         self.app.add_agent("ingest", requests, self._ingest.run)
         self.app.add_agent("audit", (kafka.panes_topic,), self._audit.run)
         self.app.add_agent("deploys", (kafka.deploys_topic,), self._deploys.run)
-        self.app.add_agent("notify", (kafka.alerts_topic,), self._notify.run)
+        self.app.add_agent("notify", (kafka.alerts_topic,), self._delivery.run)
         self.app.on_partitions_revoked.connect(self._revoked)
         self.app.on_partitions_assigned.connect(self._assigned_anew)
 
@@ -237,7 +247,7 @@ class Worker:
             await self._ingest.flush()
         self._ingest.revoke()
         self._audit.revoke()
-        self._notify.revoke()
+        self._delivery.revoke()
         self.app.consumer.forget(revoked)
 
     async def _assigned_anew(self, app: App, assigned: set[TP], **_: Any) -> None:

@@ -8,19 +8,23 @@ from typing import Any, Self
 from tailbudget.schemas.alert_rows import ChangeRow, NoticeRow
 from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow, SignalRow
 from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.budgets import BudgetRow
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.objectives import Objective
 from tailbudget.schemas.rows import AlertRow, DeployRow, StoredPane
+from tailbudget.schemas.silences import Silence
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.tally import Tally
 from tailbudget.sinks.clickhouse import (
     alert_log,
     anomalies,
+    budgets,
     migrate,
     panes,
     query,
     records,
     rollups,
+    silences,
     slo_counts,
     totals,
 )
@@ -129,10 +133,6 @@ class ClickHouse:
         """Write deploys."""
         records.write_deploys(self._writer, deploys)
 
-    def last_alerts(self, service: str) -> list[AlertRow]:
-        """Return the newest change of each alert of a service."""
-        return records.last_alerts(self._writer, service)
-
     def write_changes(self, changes: Sequence[ChangeRow]) -> None:
         """Write changes of alerts from one state to another."""
         alert_log.write_changes(self._writer, changes)
@@ -148,6 +148,18 @@ class ClickHouse:
     def last_notices(self, service: str) -> list[NoticeRow]:
         """Return the newest notice of each alert of a service on each channel."""
         return alert_log.last_notices(self._writer, service)
+
+    def write_budgets(self, rows: Sequence[BudgetRow]) -> None:
+        """Write what is left of error budgets."""
+        budgets.write_budgets(self._writer, rows)
+
+    def write_silence(self, silence: Silence) -> None:
+        """Write a silence; a newer version replaces an older one."""
+        silences.write_silence(self._writer, silence)
+
+    def silences(self, after_ns: int) -> list[Silence]:
+        """Return the silences that end after a time, the first to end first."""
+        return silences.silences(self._writer, after_ns)
 
     def read_tally(self, objective: Objective, since_ns: int, until_ns: int, slice_s: int) -> Tally:
         """Return good and bad requests of an objective in the panes of a range."""
