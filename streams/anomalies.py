@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 
@@ -23,6 +22,8 @@ from tailbudget.schemas.errors import UnavailableError, WireError
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.alert_log import publish
+from tailbudget.streams.anomaly_alerts import anomaly_alert
 from tailbudget.streams.anomaly_rows import (
     DEPLOY_WITHIN_NS,
     anomaly_row,
@@ -35,6 +36,7 @@ from tailbudget.streams.anomaly_watch import AnomalyWatch
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.model_states import States, messages
 from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.owned_service import OwnedService
 from tailbudget.streams.retrying import retrying
 
 log = structlog.get_logger()
@@ -88,8 +90,16 @@ class Watched:
         return max(SAVE_S, self.size / SAVE_BYTES_S)
 
 
-Tell = Callable[[AnomalyRow, ColdWindow | None], Awaitable[None]]
-"""Tells a change to people; told twice, the second time changes nothing."""
+class Owner(Protocol):
+    """Whoever has the services, and the state of their alerts."""
+
+    def owned(self, name: str) -> OwnedService | None:
+        """Return a service; None when it is not ours."""
+        ...
+
+    def event_ns(self, name: str) -> int | None:
+        """Return its event time; None when it is not ours."""
+        ...
 
 
 class Anomalies:
@@ -99,11 +109,10 @@ class Anomalies:
         settings: of the worker.
         store: ClickHouse.
         states: what was saved by whoever had a service before.
-        outbox: publishes states.
+        outbox: publishes states and alerts.
 
     Attributes:
-        event_ns: from a service's name to its event time; None when it is not ours.
-        tell: publishes a change as an alert.
+        owner: has the services.
     """
 
     def __init__(
@@ -123,8 +132,7 @@ class Anomalies:
         self._epoch = 0
         self._looked_s = 0.0
         self._working = asyncio.Lock()
-        self.event_ns: Callable[[str], int | None] = lambda _: None
-        self.tell: Tell = _nobody
+        self.owner: Owner = _Nobody()
 
     def revoke(self) -> None:
         """Forget everything: new owners read it from the topics."""
@@ -207,7 +215,7 @@ class Anomalies:
         return self._watched.get(name) is found
 
     async def _step(self, name: str, found: Watched) -> None:
-        watch, now_ns = found.watch, self.event_ns(name)
+        watch, now_ns = found.watch, self.owner.event_ns(name)
         waiting = watch.waiting()
         if waiting and now_ns is not None:
             changes = await asyncio.to_thread(watch.step, now_ns, waiting)
@@ -251,7 +259,7 @@ class Anomalies:
             for one, deploy in zip(changes, deploys, strict=True)
         ]
         for row, deploy in list(zip(rows, deploys, strict=True))[found.alerted :]:
-            await self.tell(row, deploy)
+            await self._alert(row, deploy)
             found.alerted += 1
         try:
             await asyncio.to_thread(self._store.write_anomalies, rows)
@@ -260,6 +268,15 @@ class Anomalies:
             return
         del found.watch.unwritten[: len(changes)]
         found.alerted = 0
+
+    async def _alert(self, row: AnomalyRow, deploy: ColdWindow | None) -> None:
+        service = self.owner.owned(row.service)
+        if service is None:
+            return
+        alert = anomaly_alert(service.book, row, deploy, link=service.link)
+        if alert is not None:
+            await publish([alert], self._store, self._outbox)
+            await self._outbox.drain()
 
     async def _leave_out_told(self, watch: AnomalyWatch) -> None:
         """Leave out of a restored state what its last owner told before it died."""
@@ -303,7 +320,7 @@ class Anomalies:
         if not names or now_s - self._looked_s < DEPLOYS_S:
             return
         self._looked_s = now_s
-        now = [at for name in names if (at := self.event_ns(name)) is not None]
+        now = [at for name in names if (at := self.owner.event_ns(name)) is not None]
         since_ns = min(now, default=0) - DEPLOY_WITHIN_NS
         try:
             found = await asyncio.to_thread(self._store.deploys_of, names, since_ns)
@@ -328,5 +345,13 @@ def _restored(service: str, body: bytes) -> AnomalyWatch:
         return AnomalyWatch(service)
 
 
-async def _nobody(row: AnomalyRow, deploy: ColdWindow | None) -> None:
-    del row, deploy
+class _Nobody:
+    """Has no service."""
+
+    def owned(self, name: str) -> OwnedService | None:
+        del name
+        return None
+
+    def event_ns(self, name: str) -> int | None:
+        del name
+        return None

@@ -107,7 +107,7 @@ class Worker:
             silences=self._silences,
             report=self._reports.newest,
         )
-        self._anomalies.event_ns = self._audit.event_ns
+        self._anomalies.owner = self._audit
         self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
         self._deploys = Deploys(store, self._consumer)
         self._stalls = StallGuard(self._seek)

@@ -24,8 +24,8 @@ from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.verdicts import Audit as Report
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
-from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.alert_log import publish
+from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.explaining import explained
 from tailbudget.streams.outbox import Outbox
@@ -211,6 +211,10 @@ class Audit:
     def settled(self) -> dict[str, int]:
         """Return event time up to which everything of an owned service is in ClickHouse."""
         return {name: one.settled_ns for name, one in self._services.items() if one.settled_ns}
+
+    def owned(self, name: str) -> OwnedService | None:
+        """Return a service; None when it is not ours."""
+        return self._services.get(name)
 
     def event_ns(self, name: str) -> int | None:
         """Return event time of an owned service; None when it is not ours."""
