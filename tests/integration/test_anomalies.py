@@ -66,10 +66,12 @@ def told(worker: RunningWorker) -> list[tuple[Any, ...]]:
 
 
 def alerts(worker: RunningWorker) -> Iterator[dict[str, Any]]:
-    """Yield the alerts about anomalies that were published."""
+    """Yield the alerts about anomalies that were published; a new owner repeats what it finds."""
+    known = set()
     for _, value in worker.read(worker.settings.kafka.alerts_topic):
         alert = orjson.loads(value)
-        if alert["kind"] == "anomaly":
+        if alert["kind"] == "anomaly" and (alert["alert"], alert["sequence"]) not in known:
+            known.add((alert["alert"], alert["sequence"]))
             yield alert
 
 
