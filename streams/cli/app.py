@@ -13,6 +13,7 @@ from tailbudget.streams.cli import (
     migrate,
     replay,
     report,
+    silence,
     simulate,
     sql,
     up,
@@ -63,6 +64,7 @@ for command in (
     simulate.simulate,
     replay.replay,
     report.report,
+    silence.silence,
     sql.sql,
 ):
     app.command()(command)
