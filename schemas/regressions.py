@@ -24,6 +24,7 @@ class KeptRegression:
         measured_ms: mean time measured.
         deploy: version of the nearest deploy before the onset; empty when there is none.
         cause: named by the report of that time; empty when none was.
+        signals: what hardware, engines and platforms measured otherwise from the onset on.
     """
 
     stage: str
@@ -40,6 +41,7 @@ class KeptRegression:
     measured_ms: float | None
     deploy: str
     cause: str
+    signals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from tailbudget.streams.model_states import States, messages
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.owned_service import OwnedService
 from tailbudget.streams.retrying import retrying
+from tailbudget.streams.signal_evidence import SPAN_MS, signal_evidence
 
 log = structlog.get_logger()
 
@@ -273,10 +274,23 @@ class Anomalies:
         service = self.owner.owned(row.service)
         if service is None:
             return
-        alert = anomaly_alert(service.book, row, deploy, link=service.link)
+        signals = await self._signals(row)
+        alert = anomaly_alert(service.book, row, deploy, signals=signals, link=service.link)
         if alert is not None:
             await publish([alert], self._store, self._outbox)
             await self._outbox.drain()
+
+    async def _signals(self, row: AnomalyRow) -> tuple[str, ...]:
+        """Return what changed with the onset; nothing when ClickHouse does not say."""
+        onset_ms = row.onset_ns // _MS
+        until_ms = min(row.at_ns // _MS + 1, onset_ms + SPAN_MS)
+        try:
+            values = await asyncio.to_thread(
+                self._store.signals_between, row.service, onset_ms - SPAN_MS, until_ms
+            )
+        except UnavailableError:
+            return ()
+        return signal_evidence(((v.name, v.instance, v.at_ms, v.value) for v in values), onset_ms)
 
     async def _leave_out_told(self, watch: AnomalyWatch) -> None:
         """Leave out of a restored state what its last owner told before it died."""

@@ -28,11 +28,23 @@ def alert_name(stage: str) -> str:
 
 
 def anomaly_alert(
-    book: AlertBook, row: AnomalyRow, deploy: ColdWindow | None, *, link: str = ""
+    book: AlertBook,
+    row: AnomalyRow,
+    deploy: ColdWindow | None,
+    *,
+    signals: tuple[str, ...] = (),
+    link: str = "",
 ) -> Alert | None:
     """Take a change of an anomaly; return the message when the alert moves.
 
     It is a ticket: what users were promised is judged by percentiles and budgets, which page.
+
+    Args:
+        book: the service's alerts.
+        row: the change.
+        deploy: nearest before the onset.
+        signals: what changed with the onset, in sentences.
+        link: where a person sees more.
     """
     begins = row.phase in ("started", "spread")
     read = Reading(
@@ -54,7 +66,7 @@ def anomaly_alert(
         onset_ns=row.onset_ns,
         deploy=row.deploy,
         cause=row.cause.replace("_", " "),
-        evidence=evidence(row, deploy),
+        evidence=(*evidence(row, deploy), *signals),
         n=row.n,
         link=link,
     )

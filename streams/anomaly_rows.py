@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from tailbudget.models.anomaly.guard import Guard
@@ -10,6 +11,7 @@ from tailbudget.models.shape.described import described
 from tailbudget.schemas.anomalies import Anomaly, StageCohort, State
 from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow
 from tailbudget.schemas.sections import ColdWindow
+from tailbudget.schemas.verdicts import Audit
 
 DEPLOY_WITHIN_NS: Final = 24 * 3600 * 1_000_000_000
 """A deploy that is older than a day is no neighbour of an onset."""
@@ -116,4 +118,14 @@ def cold_rows(
             learnt_min,
         )
         for window in windows
+    ]
+
+
+def suspected_rows(audit: Audit) -> list[ColdWindowRow]:
+    """Return the starts of a report that no event announced; how long they took is not known."""
+    found = audit.cold_start.suspected if audit.cold_start else ()
+    return [
+        ColdWindowRow(audit.provenance.service, one.instance, at_ms, at_ms, "suspected", None)
+        for one in found
+        for at_ms in [round(datetime.fromisoformat(one.at).timestamp() * 1000)]
     ]

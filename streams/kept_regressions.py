@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from tailbudget.schemas.regressions import KeptRegression, StageState
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.streams.history import Span
 from tailbudget.streams.kept_budgets import Query
+from tailbudget.streams.signal_evidence import SPAN_MS, signal_evidence
 
 _NS: Final = 1_000_000
 _STATES_MS: Final = 900_000
@@ -39,6 +40,16 @@ FROM
 GROUP BY stage, state
 ORDER BY stage, state
 """
+_SIGNALS: Final = """
+SELECT name, instance, toUnixTimestamp64Milli(timestamp), value FROM signals FINAL
+WHERE service = '{service}' AND timestamp >= fromUnixTimestamp64Milli({since})
+    AND timestamp < fromUnixTimestamp64Milli({until})
+"""
+_LEARNT: Final = """
+SELECT argMax(learnt_min, (start, written)) FROM cold_windows FINAL
+WHERE service = '{service}' AND source != 'suspected' AND isNotNull(learnt_min)
+HAVING count() > 0
+"""
 
 
 def with_regressions(audit: Audit, query: Query, span: Span) -> Audit:
@@ -59,9 +70,13 @@ def with_regressions(audit: Audit, query: Query, span: Span) -> Audit:
         "recent": max(until - _STATES_MS, span.start_ns // _NS),
         "until": until,
     }
+    learnt = query(_LEARNT.format(**wanted))
     return replace(
-        audit,
-        regressions=tuple(map(_regression, query(_REGRESSIONS.format(**wanted)))),
+        _assuming(audit, float(learnt[0][0])) if learnt else audit,
+        regressions=tuple(
+            _regression(row, _signals(row, query, wanted))
+            for row in query(_REGRESSIONS.format(**wanted))
+        ),
         stage_states=tuple(
             StageState(str(stage), str(state), int(n))
             for stage, state, n in query(_STATES.format(**wanted))
@@ -69,7 +84,27 @@ def with_regressions(audit: Audit, query: Query, span: Span) -> Audit:
     )
 
 
-def _regression(row: Sequence[Any]) -> KeptRegression:
+def _assuming(audit: Audit, learnt_min: float) -> Audit:
+    """Say how long a cold window is, where the report leaves any out."""
+    if audit.cold_start is None or not audit.cold_start.deploys:
+        return audit
+    said = f"a cold window lasts {learnt_min:,.3g} min after a deploy, as learnt from the deploys"
+    provenance = audit.provenance
+    told = replace(provenance, assumptions=(*provenance.assumptions, said))
+    return replace(audit, provenance=told)
+
+
+def _signals(row: Sequence[Any], query: Query, wanted: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what changed with the onset of a regression, while it went on."""
+    onset_ms, ended_ns = int(row[2]) // _NS, row[4]
+    ended_ms = wanted["until"] if ended_ns is None else int(ended_ns) // _NS
+    since, until = onset_ms - SPAN_MS, min(ended_ms, onset_ms + SPAN_MS)
+    return signal_evidence(
+        query(_SIGNALS.format(service=wanted["service"], since=since, until=until)), onset_ms
+    )
+
+
+def _regression(row: Sequence[Any], signals: tuple[str, ...]) -> KeptRegression:
     stage, state, onset_ns, started_ns, ended_ns, cohorts, *figures, deploy, cause = row
     return KeptRegression(
         stage,
@@ -81,4 +116,5 @@ def _regression(row: Sequence[Any]) -> KeptRegression:
         *figures,
         deploy=deploy,
         cause=cause,
+        signals=signals,
     )

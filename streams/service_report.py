@@ -172,7 +172,6 @@ def _cold_windows(settings: Settings, store: ClickHouse, past: Past) -> list[Col
     deploys = store.recent_deploys(past.service, 0)
     if not deploys:
         return None
-    chosen = settings.service(past.service)
-    return list(
-        cold_windows(deploys, past.service, chosen.cold_start_window_min, settings.environment)
-    )
+    learnt_min = store.learnt_warm_up_min(past.service)
+    minutes = learnt_min or settings.service(past.service).cold_start_window_min
+    return list(cold_windows(deploys, past.service, minutes, settings.environment))

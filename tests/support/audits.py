@@ -177,7 +177,8 @@ def hostile(text: str) -> Audit:
         budgets=tuple(replace(row, objective=text) for row in whole.budgets),
         silences=tuple(replace(one, alert=text, reason=text) for one in whole.silences),
         regressions=tuple(
-            replace(one, stage=text, cohorts=(text,), deploy=text) for one in whole.regressions
+            replace(one, stage=text, cohorts=(text,), deploy=text, signals=(text,))
+            for one in whole.regressions
         ),
         stage_states=tuple(replace(one, stage=text) for one in whole.stage_states),
         shape=tuple(replace(row, stage=text, covariate=text, unit=text) for row in whole.shape),
@@ -366,6 +367,7 @@ def _regressions() -> tuple[KeptRegression, ...]:
     goes_on = KeptRegression(
         "feature_lookup", "spread", *times, None, (*bulk, "route=web"), 61.4, 55.2, 67.6, 12.1,
         19.7, 31.8, "v41", "cache_miss",
+        ("hit_ratio of cache-2 fell from 0.95 to 0.41 with the onset",),
     )  # fmt: skip
     return goes_on, over
 

@@ -8,6 +8,7 @@ from typing import Final
 from tailbudget.schemas.regressions import KeptRegression, StageState
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.report.document import (
+    MAX_ROWS,
     Block,
     Bullets,
     Line,
@@ -41,6 +42,9 @@ def _blocks(audit: Audit) -> Iterator[Block]:
         rows, note = cut(tuple(say(*_row(one)) for one in audit.regressions), "regressions")
         yield Table("Stages that became slower than their shapes explain", columns(_FOUND), rows)
         yield from note
+        moved = [say(Name(one.stage), f": {s}") for one in audit.regressions for s in one.signals]
+        if moved:
+            yield Bullets(tuple(moved[:MAX_ROWS]), "What changed with their onset:")
     if audit.stage_states:
         by_stage: dict[str, list[StageState]] = {}
         for one in audit.stage_states:

@@ -37,9 +37,7 @@ def test_nothing_is_known_after_one_deploy() -> None:
 
 @pytest.mark.parametrize("warm_s", [8.0, 20.0, 40.0])
 def test_warm_is_when_five_per_cent_are_left(warm_s: float) -> None:
-    """An exponential warm-up from twice the time is below 5 % after three time constants; as the
-    mean of half a minute it is a little earlier.
-    """
+    """After three time constants from twice the time, or a little less: half a minute is meant."""
     found = WarmUps()
     deploy(found, HOUR_NS, warm_s)
     (length_s,) = found.lengths_s.values()

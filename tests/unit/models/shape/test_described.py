@@ -26,10 +26,12 @@ def test_terms_in_their_own_units_add_up_to_the_prediction() -> None:
     slots = [0.0 if n is None else row[n] / s for n, s in zip(NAMES, SCALES, strict=True)]
     expected = float((terms(np.array([slots])) @ beta)[0])
     said = 0.0
-    for text, value in described(CHOICE, beta):
+    for text, coefficient in described(CHOICE, beta):
+        value = coefficient
         for factor in text.split("·"):
             name = factor.removesuffix("²")
-            value *= 1.0 if name == "1" else row[name] ** (2 if factor.endswith("²") else 1)
+            power = 2 if factor.endswith("²") else 1
+            value = value if name == "1" else value * row[name] ** power
         said += value
     assert said == pytest.approx(expected)
 
