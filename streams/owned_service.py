@@ -124,6 +124,8 @@ async def open_service(
         await restore(audit, store, newest_ns=known, event_ns=event_ns)
         newest_ns = 0 if replays(known, event_ns) else known
     slo = await open_slo_audit(book, settings, store, now_ns=event_ns, newest_ns=newest_ns)
+    watched = {*audit.alerts, *slo.alerts}
+    again += book.retire(watched, ("percentile", "burn"), event_ns)
     panes = PaneStore(name, pane_s=pane_s, known_ns=known)
     return OwnedService(partition, panes, book, audit, slo, link=_link(settings, name)), again
 

@@ -91,6 +91,11 @@ class ServiceAudit:
         self._calm_ns = 0
         self._audited_ns: int | None = None
 
+    @property
+    def alerts(self) -> list[str]:
+        """Names of the alerts."""
+        return [name for name, _ in self._slo.items()] if self._slo is not None else []
+
     def reach_ns(self, now_ns: int) -> int:
         """Return from when on panes are in any window that is audited at `now_ns` or later."""
         return self._reach_ns(now_ns, max(self._windows))
@@ -179,7 +184,7 @@ class ServiceAudit:
         if judged and not state.firing and recent.status is not Verdict.BREACH:
             return breach_reading(state, row), row
         chosen = recent if judged and state.firing else row
-        self._breaches[name], _ = step(state, chosen, now_ns)
+        self._breaches[name] = step(state, chosen, now_ns)
         return breach_reading(self._breaches[name], chosen), chosen
 
     def _calm(self, now_ns: int, explain: Explain, read: Reading) -> list[Alert]:

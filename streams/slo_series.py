@@ -134,6 +134,8 @@ class View:
     def period(self) -> Tally:
         """Return all that is held with the newer events, in the slices of the period."""
         held = self.series.period_tally()
+        if not len(self.newest.start_ns):
+            return held
         return merge_tallies([held, self.newest], self.series.slice_ns)
 
     def _slices(self, seconds: int) -> Count:

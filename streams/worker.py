@@ -206,6 +206,7 @@ class Worker:
                 "undelivered": self._delivery.undelivered,
                 "waiting": self._delivery.waiting,
                 "foreign": self._delivery.foreign,
+                "silences": self._silences.running(),
             },
         }
 

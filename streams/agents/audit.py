@@ -151,11 +151,11 @@ class Audit:
         for row in service.audit.rolling(now_ns, held):
             self._rolling.append(row)
             self._unwritten += len(row.payload)
-        self._budgets += service.slo.rows(now_ns)
         clock_ns = service.clock_ns(now_ns, self._heard, time.monotonic())
         alerts = service.judge(
             now_ns, clock_ns, held, lambda: explained(service, self._report(name))
         )
+        self._budgets += service.slo.rows(clock_ns, held)
         await publish(alerts, self._store, self._outbox)
 
     async def flush(self) -> None:
@@ -225,6 +225,7 @@ class Audit:
         """Return what an operator wants to know, for `/status`."""
         return {
             "services": sorted(self._services),
+            "alerts": self._alerts(),
             "taken": {str(n): p.next_offset for n, p in sorted(self._partitions.items())},
             "pending_bytes": self.pending_bytes,
             "panes_written": self.written,
@@ -232,6 +233,11 @@ class Audit:
             "segments_dropped": sum(p.assembly.dropped for p in self._partitions.values()),
             "segments_ignored": sum(p.assembly.ignored for p in self._partitions.values()),
         }
+
+    def _alerts(self) -> dict[str, dict[str, str]]:
+        """Return the states of the alerts that are not resolved, by service and name."""
+        standing = {name: one.book.standing() for name, one in sorted(self._services.items())}
+        return {name: states for name, states in standing.items() if states}
 
     async def _take(self, partition: OwnedPartition, messages: list[Any]) -> None:
         for raw in messages:
