@@ -122,5 +122,5 @@ def _moved(one: Signal, after: NDArray[np.bool_], level: float) -> Moved | None:
     z = max(abs(above - early * late / 2) - 0.5, 0.0) / spread
     if math.erfc(z / math.sqrt(2)) > level:
         return None
-    medians = [float(np.median(one.value[side])) for side in (~after, after)]
-    return Moved(one.name, one.instance, strength, *medians, n)
+    before, since = (float(np.median(one.value[side])) for side in (~after, after))
+    return Moved(one.name, one.instance, strength, before, since, n)

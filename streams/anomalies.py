@@ -23,11 +23,12 @@ from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.alert_log import publish
-from tailbudget.streams.anomaly_alerts import anomaly_alert
+from tailbudget.streams.anomaly_alerts import alert_name, anomaly_alert
 from tailbudget.streams.anomaly_rows import (
     DEPLOY_WITHIN_NS,
     anomaly_row,
     cold_rows,
+    lost_row,
     mark,
     nearest_deploy,
     shape_rows,
@@ -73,6 +74,7 @@ class Watched:
         described_ns: when its models were written last, event time.
         described: state and mark of each model then.
         cold: cold windows that are written.
+        cleared: what is open elsewhere and not watched here was told to be.
     """
 
     partition: int
@@ -84,6 +86,7 @@ class Watched:
     described_ns: int = 0
     described: dict[StageCohort, tuple[State, float]] = field(default_factory=dict)
     cold: tuple[ColdWindowRow, ...] = ()
+    cleared: bool = False
 
     @property
     def save_after_s(self) -> float:
@@ -226,6 +229,8 @@ class Anomalies:
                 await self._save(name, found)
         if watch.unwritten and self._owns(name, found):
             await self._tell(name, found)
+        if not found.cleared and now_ns is not None and self._owns(name, found):
+            await self._clear(name, found, now_ns)
         if self._owns(name, found) and self._is_old(found):
             await self._save(name, found)
         if watch.now_ns - found.described_ns >= DESCRIBE_NS and self._owns(name, found):
@@ -279,6 +284,24 @@ class Anomalies:
         if alert is not None:
             await publish([alert], self._store, self._outbox)
             await self._outbox.drain()
+
+    async def _clear(self, name: str, found: Watched, now_ns: int) -> None:
+        """End what was open when its models were lost, as with a broker that keeps nothing."""
+        known = found.watch.open
+        service = self.owner.owned(name)
+        try:
+            rows = await asyncio.to_thread(self._store.anomalies_between, name, now_ns, now_ns)
+            lost = {row.stage: row for row in rows if known.get(row.stage) != row.started_ns}
+            gone = [lost_row(row, now_ns) for row in lost.values()]
+            await asyncio.to_thread(self._store.write_anomalies, gone)
+        except UnavailableError as error:
+            log.warning("lost anomalies stay open", service=name, error=error.message)
+            return
+        if service is not None:
+            ends = service.book.retire({alert_name(stage) for stage in known}, ("anomaly",), now_ns)
+            await publish(ends, self._store, self._outbox)
+            await self._outbox.drain()
+        found.cleared = True
 
     async def _signals(self, row: AnomalyRow) -> tuple[str, ...]:
         """Return what changed with the onset; nothing when ClickHouse does not say."""

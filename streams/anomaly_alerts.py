@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert import ANOMALY, Alert
 from tailbudget.schemas.alerts import Condition, Reading
 from tailbudget.schemas.anomaly_rows import AnomalyRow
 from tailbudget.schemas.objectives import Severity
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.streams.alert_book import AlertBook
 
-KIND: Final = "anomaly"
 _TEST: Final = {
     "mean": "all requests are slower",
     "tail": "more requests are slow",
@@ -24,7 +23,7 @@ _MOST_COHORTS: Final = 5
 
 def alert_name(stage: str) -> str:
     """Return the name of the alert about a stage."""
-    return f"{KIND}:{stage}"
+    return f"{ANOMALY}{stage}"
 
 
 def anomaly_alert(
@@ -57,7 +56,6 @@ def anomaly_alert(
         return None
     return replace(
         alert,
-        kind=KIND,
         tail_driver=row.stage,
         effect_pct=row.effect_pct,
         effect_low_pct=row.low_pct,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -23,8 +24,7 @@ def anomaly_row(
     service: str, found: Anomaly, *, deploy: ColdWindow | None = None, cause: str = ""
 ) -> AnomalyRow:
     """Return the row of a change."""
-    effect = found.effect
-    return AnomalyRow(
+    row = AnomalyRow(
         service=service,
         stage=found.stage,
         cohorts=found.cohorts,
@@ -33,17 +33,39 @@ def anomaly_row(
         onset_ns=found.onset_ns,
         started_ns=found.started_ns,
         at_ns=found.at_ns,
-        effect_pct=effect and effect.pct,
-        low_pct=effect and effect.low_pct,
-        high_pct=effect and effect.high_pct,
-        effect_ms=effect and effect.ms,
-        low_ms=effect and effect.low_ms,
-        high_ms=effect and effect.high_ms,
-        expected_ms=effect and effect.expected_ms,
-        measured_ms=effect and effect.measured_ms,
-        n=effect.n if effect else 0,
         deploy=deploy.version if deploy else "",
         cause=cause,
+    )
+    effect = found.effect
+    if effect is None:
+        return row
+    return replace(
+        row,
+        effect_pct=effect.pct,
+        low_pct=effect.low_pct,
+        high_pct=effect.high_pct,
+        effect_ms=effect.ms,
+        low_ms=effect.low_ms,
+        high_ms=effect.high_ms,
+        expected_ms=effect.expected_ms,
+        measured_ms=effect.measured_ms,
+        n=effect.n,
+    )
+
+
+def lost_row(row: AnomalyRow, at_ns: int) -> AnomalyRow:
+    """Return the end of an anomaly whose models are gone: nobody knows how large it is now."""
+    return AnomalyRow(
+        service=row.service,
+        stage=row.stage,
+        cohorts=row.cohorts,
+        phase="lost",
+        test=row.test,
+        onset_ns=row.onset_ns,
+        started_ns=row.started_ns,
+        at_ns=at_ns,
+        deploy=row.deploy,
+        cause=row.cause,
     )
 
 

@@ -105,15 +105,21 @@ def _signals(row: Sequence[Any], query: Query, wanted: Mapping[str, Any]) -> tup
 
 
 def _regression(row: Sequence[Any], signals: tuple[str, ...]) -> KeptRegression:
-    stage, state, onset_ns, started_ns, ended_ns, cohorts, *figures, deploy, cause = row
+    stage, state, onset_ns, started_ns, ended_ns, cohorts, pct, low, high, ms, *rest = row
+    expected_ms, measured_ms, deploy, cause = rest
     return KeptRegression(
-        stage,
-        state,
-        rfc3339(int(onset_ns)),
-        rfc3339(int(started_ns)),
-        None if ended_ns is None else rfc3339(int(ended_ns)),
-        tuple(cohorts),
-        *figures,
+        stage=stage,
+        state=state,
+        onset=rfc3339(int(onset_ns)),
+        started=rfc3339(int(started_ns)),
+        ended=None if ended_ns is None else rfc3339(int(ended_ns)),
+        cohorts=tuple(cohorts),
+        effect_pct=pct,
+        low_pct=low,
+        high_pct=high,
+        effect_ms=ms,
+        expected_ms=expected_ms,
+        measured_ms=measured_ms,
         deploy=deploy,
         cause=cause,
         signals=signals,

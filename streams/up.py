@@ -30,7 +30,6 @@ from tailbudget.streams.data_directory import DataDirectory
 from tailbudget.streams.database import open_database
 from tailbudget.streams.embedded import EmbeddedBroker, free_port
 from tailbudget.streams.faulty.scenarios import COVARIATES
-from tailbudget.streams.faulty.service import FaultyService
 from tailbudget.streams.kafka import kafka_config
 from tailbudget.streams.narrator import Narrator
 from tailbudget.streams.scenario import Scenario, demonstration
@@ -58,7 +57,7 @@ def run(
     for_s: float | None,
     data: Path | None,
     rate: float,
-    played: FaultyService | None = None,
+    played: simulate.Played | None = None,
 ) -> None:
     """Run the whole stack until `for_s` seconds are over, or until SIGINT or SIGTERM.
 

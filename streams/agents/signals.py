@@ -40,11 +40,13 @@ class Signals:
     async def run(self, stream: Any) -> None:
         """Consume polls until the app stops."""
         async for event in stream.noack().events():
-            rows = list(self._rows(event.message.tp, event.value))
-            if rows:
-                await retrying(lambda rows=rows: asyncio.to_thread(self._store.write_signals, rows))
+            await self._write(list(self._rows(event.message.tp, event.value)))
             self._consumer().advance(event.message.tp, event.message.offset + 1)
             event.ack()
+
+    async def _write(self, rows: list[SignalRow]) -> None:
+        if rows:
+            await retrying(lambda: asyncio.to_thread(self._store.write_signals, rows))
 
     def _rows(self, tp: TP, messages: Iterable[Any]) -> Iterator[SignalRow]:
         for message in messages:
@@ -74,16 +76,22 @@ def signal_row(line: bytes) -> SignalRow:
         raise ValueError("no JSON object")  # noqa: TRY004  (the caller handles bad values alike)
     missing = [name for name in ("service", "name") if not _is_name(said.get(name))]
     at_ns = epoch_ns(str(said.get("timestamp", "")))
-    value = said.get("value")
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    value = _number(said.get("value"))
     if at_ns == UNREADABLE:
         missing.append("a timestamp")
-    if not number or not math.isfinite(value):
+    if value is None:
         missing.append("a finite value")
-    if missing:
+    if missing or value is None:
         raise ValueError(f"lacks {', '.join(missing)}")
     instance = str(said.get("instance") or "")[:_LONGEST]
-    return SignalRow(said["service"], instance, said["name"], at_ns // 1_000_000, float(value))
+    return SignalRow(said["service"], instance, said["name"], at_ns // 1_000_000, value)
+
+
+def _number(value: Any) -> float | None:
+    """Return a finite number; None when it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) else None
 
 
 def _is_name(value: Any) -> bool:

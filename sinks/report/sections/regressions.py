@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tailbudget.schemas.anomaly_rows import OVER
 from tailbudget.schemas.regressions import KeptRegression, StageState
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.report.document import (
@@ -28,7 +29,6 @@ _FOUND: Final = (
     "Stage | State | Since | Until | Slower for the same shapes > | 95 % interval > |"
     " Expected > | Measured > | Cohorts > | After deploy | Cause"
 )
-_OVER: Final = ("ended", "accepted")
 
 
 def regressions(audit: Audit) -> Section | None:
@@ -55,7 +55,7 @@ def _blocks(audit: Audit) -> Iterator[Block]:
 
 def _row(one: KeptRegression) -> Iterator[Span]:
     yield Name(one.stage)
-    yield words(one.state) if one.state in _OVER else Mark("goes on", Tone.BAD)
+    yield words(one.state) if one.state in OVER else Mark("goes on", Tone.BAD)
     yield one.onset
     yield one.ended or "now"
     yield not_measured() if one.effect_pct is None else f"{one.effect_pct:+.3g} %"
