@@ -11,8 +11,8 @@ class KeptRegression:
 
     Attributes:
         stage: which stage.
-        state: "started" or "spread" while it goes on, "ended", "accepted", or "lost": nobody watches
-            it any more.
+        state: "started" or "spread" while it goes on; "ended", "accepted", or "lost" when nobody
+            watches it any more.
         onset: RFC 3339 time at which the stage became slower.
         started: when that was found.
         ended: when it was over; None while it goes on.

@@ -17,7 +17,7 @@ import structlog
 
 from tailbudget.models.cold_windows import cold_windows
 from tailbudget.schemas.anomalies import StageCohort, State
-from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow
+from tailbudget.schemas.anomaly_rows import OVER, AnomalyRow, ColdWindowRow
 from tailbudget.schemas.errors import UnavailableError, WireError
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
@@ -291,8 +291,10 @@ class Anomalies:
         service = self.owner.owned(name)
         try:
             rows = await asyncio.to_thread(self._store.anomalies_between, name, now_ns, now_ns)
-            lost = {row.stage: row for row in rows if known.get(row.stage) != row.started_ns}
-            gone = [lost_row(row, now_ns) for row in lost.values()]
+            over = {(row.stage, row.started_ns) for row in rows if row.phase in OVER}
+            over |= set(known.items())
+            lost = {(row.stage, row.started_ns): row for row in rows}
+            gone = [lost_row(row, now_ns) for key, row in lost.items() if key not in over]
             await asyncio.to_thread(self._store.write_anomalies, gone)
         except UnavailableError as error:
             log.warning("lost anomalies stay open", service=name, error=error.message)
