@@ -41,6 +41,9 @@ ScenarioName = Annotated[
     ),
 ]
 
+SIMULATED: Final = "chat"
+"""Name of the service that `up` simulates, and `simulate` where nobody says otherwise."""
+
 RUN_S: Final = 600.0
 """Length of a run of a scenario that nobody ends earlier: its faults come after 6 and 8 minutes."""
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailbudget.streams.cli.interrupt import until_interrupted
-from tailbudget.streams.cli.options import Config, ScenarioName, duration_s, played, settings
+from tailbudget.streams.cli.options import (
+    SIMULATED,
+    Config,
+    ScenarioName,
+    duration_s,
+    played,
+    settings,
+)
 
 if TYPE_CHECKING:
     from tailbudget.streams.simulate import Progress
@@ -20,7 +27,7 @@ def simulate(
         str | None,
         typer.Option("--for", metavar="DURATION", help="End by itself, as after 120s or 5m."),
     ] = None,
-    service: Annotated[str, typer.Option("--service", help="Name of the service.")] = "chat",
+    service: Annotated[str, typer.Option("--service", help="Name of the service.")] = SIMULATED,
     rate: Annotated[float, typer.Option("--rate", min=0.1, help="Requests a second.")] = 200.0,
     seed: Annotated[int, typer.Option("--seed", help="Another seed, other traffic.")] = 1,
     scenario: ScenarioName = None,

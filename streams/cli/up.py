@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from tailbudget.streams.cli.options import Config, ScenarioName, duration_s, played, settings
+from tailbudget.streams.cli.options import (
+    SIMULATED,
+    Config,
+    ScenarioName,
+    duration_s,
+    played,
+    settings,
+)
 
 
 def up(
@@ -35,7 +42,7 @@ def up(
     """
     for_s = duration_s(for_)
     chosen = settings(config)
-    from tailbudget.streams.up import SERVICE, run  # noqa: PLC0415
+    from tailbudget.streams.up import run  # noqa: PLC0415
 
-    faulty = played(scenario, service=SERVICE, rate=rate, seed=1)
+    faulty = played(scenario, service=SIMULATED, rate=rate, seed=1)
     run(chosen, for_s=for_s, data=data, rate=rate, played=faulty)
