@@ -14,7 +14,7 @@ from tailbudget.models.evidence_wire import dump
 from tailbudget.schemas.errors import ConfigError, TailbudgetError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams import http_silences
+from tailbudget.streams import http_silences, metrics
 from tailbudget.streams.history import Span
 from tailbudget.streams.service_report import Past, past_evidence, require_known
 
@@ -29,7 +29,7 @@ ORDER BY window_s, end DESC LIMIT 1 BY window_s
 
 
 class Http:
-    """Serves `/healthz`, `/status`, `/services/NAME` (the latest audits), `/evidence`, `POST /sql`.
+    """Serves `/healthz`, `/status`, `/metrics`, `/services/NAME`, `/evidence` and `POST /sql`.
 
     Attributes:
         port: the port it listens on; valid after `start`.
@@ -54,6 +54,7 @@ class Http:
         app = web.Application(client_max_size=MAX_QUERY)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/status", self._get_status)
+        app.router.add_get("/metrics", metrics.handler(self._status))
         app.router.add_get("/services/{service}", self._service)
         app.router.add_get("/evidence", self._evidence)
         app.router.add_post("/sql", self._sql)

@@ -50,6 +50,9 @@ PAUSE_SHARE: Final = 0.2
 REPORT_S: Final = 5.0
 """Interval of looking for full reports that are due."""
 
+WAKE_S: Final = 1.0
+"""Interval of looking whether an assignment brought services that are silent."""
+
 LEAVE_S: Final = 10.0
 """Seconds that Faust may take to leave a group; without a broker it would take for ever."""
 
@@ -135,6 +138,7 @@ class Worker:
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.tick_s, self._anomalies.tick),
             (self.settings.stream.flush_s, self._audit.flush),
+            (WAKE_S, self._audit.wake),
             (REPORT_S, self._reports.draw),
             (REFRESH_S, self._silences.refresh),
             (TRIM_S, give_back),
@@ -199,8 +203,18 @@ class Worker:
             "healthy": bool(self.app.started and self._assigned()),
             "pid": os.getpid(),
             "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
+            "panes_topic": self.settings.kafka.panes_topic,
+            "alerts_topic": self.settings.kafka.alerts_topic,
             "ingest": self._ingest.status(),
+            "records": dict(self._ingest.records),
+            "dead_letters": dict(self._ingest.dead_letters),
+            "undecoded": self._ingest.waiting,
             "audit": self._audit.status() | self._reports.status() | self._anomalies.status(),
+            "verdicts": self._audit.current(),
+            "flushes": {
+                "ingest": self._ingest.flushes.status(),
+                "audit": self._audit.flushes.status(),
+            },
             "chat": {
                 "delivered": self._delivery.delivered,
                 "undelivered": self._delivery.undelivered,

@@ -16,6 +16,7 @@ from tailbudget.streams.cli import (
     silence,
     simulate,
     sql,
+    top,
     up,
     worker,
 )
@@ -66,5 +67,6 @@ for command in (
     report.report,
     silence.silence,
     sql.sql,
+    top.top,
 ):
     app.command()(command)

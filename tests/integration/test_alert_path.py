@@ -176,6 +176,27 @@ def test_silence_freezes_an_alert_and_data_thaw_it(
     assert "[NO DATA] chat slo:latency cannot be judged" in receiver.taken[1]["title"]
 
 
+def test_a_restart_during_silence_loses_no_notice(
+    bootstrap: str, clickhouse: ClickHouse, receiver: ChatReceiver, tmp_path: Path
+) -> None:
+    """A worker that never hears of the service says of its alert that there are no data."""
+    settings = configured(bootstrap, clickhouse, tmp_path, {**LATENCY, "no_data_s": 8})
+    with RunningWorker(settings, clickhouse, channels(receiver)) as worker:
+        traffic = Traffic(worker)
+        traffic.send(60, 50.0)
+        traffic.send(40, 400.0)
+        worker.wait_for(lambda: receiver.taken, "the page")
+        traffic.settled()
+    with RunningWorker(settings, clickhouse, channels(receiver)) as worker:
+        worker.wait_for(lambda: len(receiver.taken) == 2, "the silence")
+        assert worker.status()["audit"]["services"] == ["chat"]
+        traffic = Traffic(worker, at_s=traffic.at_s)
+        traffic.send(60, 50.0)
+        worker.wait_for(lambda: len(receiver.taken) == 3, "the recovery")
+        traffic.settled()
+    assert [state for _, state in receiver.alerts()] == ["firing", "no_data", "resolved"]
+
+
 def test_many_cohorts_are_one_message(
     bootstrap: str, clickhouse: ClickHouse, receiver: ChatReceiver, tmp_path: Path
 ) -> None:
