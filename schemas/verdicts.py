@@ -13,6 +13,7 @@ from tailbudget.schemas.budgets import KeptBudget, KeptSilence
 from tailbudget.schemas.comparison import Comparison
 from tailbudget.schemas.plots import Plots
 from tailbudget.schemas.proposals import Cause, Optimization, Recommendation, SloProposal
+from tailbudget.schemas.regressions import KeptRegression, StageState
 from tailbudget.schemas.sections import (
     CohortRow,
     ColdStart,
@@ -196,6 +197,8 @@ class Audit:
         bounds: percentiles of histograms, which stand in place of all else; empty for requests.
         budgets: error budgets as they were at the end; empty where no worker kept any.
         silences: those that were running in the span.
+        regressions: anomalies that went on in the span; empty where no worker watches.
+        stage_states: what the shape models knew at its end; likewise.
     """
 
     verdict: Verdict
@@ -223,6 +226,8 @@ class Audit:
     token_timings: TokenTimings | None = None
     budgets: tuple[KeptBudget, ...] = ()
     silences: tuple[KeptSilence, ...] = ()
+    regressions: tuple[KeptRegression, ...] = ()
+    stage_states: tuple[StageState, ...] = ()
 
 
 def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:

@@ -21,6 +21,8 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
+from tailbudget.streams.agents.signals import Signals
+from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.delivery.agent import Channel, Delivery
 from tailbudget.streams.held_positions import HeldPositions
@@ -28,6 +30,7 @@ from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
 from tailbudget.streams.kafka import admin, kafka_config
 from tailbudget.streams.memory import TRIM_S, give_back
+from tailbudget.streams.model_states import ModelStates
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
@@ -90,6 +93,13 @@ class Worker:
             incarnations=lives,
             positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
         )
+        self._anomalies = Anomalies(
+            settings,
+            store=store,
+            states=ModelStates(kafka_config(settings.kafka), settings.kafka.models_topic),
+            outbox=self._outbox(),
+            incarnation=lives[settings.kafka.panes_topic],
+        )
         self._reports = RollingReports(settings, store, self._settled)
         self._silences = Silences(store)
         self._audit = Audit(
@@ -98,11 +108,14 @@ class Worker:
             consumer=self._consumer,
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
+            anomalies=self._anomalies,
             silences=self._silences,
             report=self._reports.newest,
         )
+        self._anomalies.owner = self._audit
         self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
         self._deploys = Deploys(store, self._consumer)
+        self._signals = Signals(store, self._consumer)
         self._stalls = StallGuard(self._seek)
         self._tasks: list[asyncio.Task[None]] = []
         self._running = False
@@ -124,6 +137,7 @@ class Worker:
         every = [
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
+            (self.settings.stream.tick_s, self._anomalies.tick),
             (self.settings.stream.flush_s, self._audit.flush),
             (WAKE_S, self._audit.wake),
             (REPORT_S, self._reports.draw),
@@ -196,7 +210,7 @@ class Worker:
             "records": dict(self._ingest.records),
             "dead_letters": dict(self._ingest.dead_letters),
             "undecoded": self._ingest.waiting,
-            "audit": self._audit.status() | self._reports.status(),
+            "audit": self._audit.status() | self._reports.status() | self._anomalies.status(),
             "verdicts": self._audit.current(),
             "flushes": {
                 "ingest": self._ingest.flushes.status(),
@@ -231,6 +245,7 @@ class Worker:
             alerts=kafka.alerts_topic,
             dead_letters=kafka.dead_letters_topic,
             deploys=kafka.deploys_topic,
+            models=kafka.models_topic,
             partitions=lambda: kafka.partitions,
         )
 
@@ -240,6 +255,7 @@ class Worker:
         self.app.add_agent("ingest", requests, self._ingest.run)
         self.app.add_agent("audit", (kafka.panes_topic,), self._audit.run)
         self.app.add_agent("deploys", (kafka.deploys_topic,), self._deploys.run)
+        self.app.add_agent("signals", (kafka.signals_topic,), self._signals.run)
         self.app.add_agent("notify", (kafka.alerts_topic,), self._delivery.run)
         self.app.on_partitions_revoked.connect(self._revoked)
         self.app.on_partitions_assigned.connect(self._assigned_anew)
@@ -265,6 +281,7 @@ class Worker:
         with contextlib.suppress(TimeoutError, UnavailableError):
             async with asyncio.timeout(STOP_S):
                 await self._audit.reach(await self._ingest.finish())
+                await self._anomalies.finish()
                 await self._audit.flush()
 
     async def _pause(self) -> bool:

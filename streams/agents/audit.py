@@ -27,6 +27,7 @@ from tailbudget.schemas.verdicts import Audit as Report
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
 from tailbudget.streams.alert_log import publish
+from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.explaining import explained
 from tailbudget.streams.flush_times import FlushTimes
@@ -75,6 +76,7 @@ class Audit:
         consumer: Callable[[], Any],
         outbox: Outbox,
         incarnation: int,
+        anomalies: Anomalies,
         silences: Silences,
         report: Callable[[str], Report | None],
     ) -> None:
@@ -88,6 +90,7 @@ class Audit:
         self._consumer = consumer
         self._outbox = outbox
         self._incarnation = incarnation
+        self._anomalies = anomalies
         self._report = report
         self._budgets: list[BudgetRow] = []
         self._opening = Opening(settings, store, outbox, silences)
@@ -134,6 +137,7 @@ class Audit:
         """Forget everything: new owners read it from ClickHouse and the panes topic."""
         self._ready.clear()
         self._leave()
+        self._anomalies.revoke()
         self._services.clear()
         self.verdicts.clear()
         self._due.clear()
@@ -249,6 +253,15 @@ class Audit:
         """Return event time up to which everything of an owned service is in ClickHouse."""
         return {name: one.settled_ns for name, one in self._services.items() if one.settled_ns}
 
+    def owned(self, name: str) -> OwnedService | None:
+        """Return a service; None when it is not ours."""
+        return self._services.get(name)
+
+    def event_ns(self, name: str) -> int | None:
+        """Return event time of an owned service; None when it is not ours."""
+        service = self._services.get(name)
+        return None if service is None else self._now_ns(service)
+
     def current(self) -> list[dict[str, Any]]:
         """Return the newest verdicts that still hold."""
         return self.verdicts.current(self._services, time.monotonic())
@@ -313,6 +326,7 @@ class Audit:
             if (known := self._services.get(name)) is not None:
                 return known
             service = await self._opening.open(name, partition.tp.partition, event_ns)
+            await self._anomalies.open(name, partition.tp.partition)
             self._require(partition)
             service.seen = time.monotonic()
             self._services[name] = service
@@ -338,6 +352,7 @@ class Audit:
             service.panes.load(missing, stored)
         for one in folded:
             self._unwritten += one.size
+            self._anomalies.take(one)
             for delta in service.panes.fold(one):
                 service.add(delta)
         self._due[name] = None
@@ -367,6 +382,7 @@ class Audit:
             ]
             floors += [segment.offset for segment in partition.unfolded]
             floors += [partition.assembly.floor(gone), partition.next_offset]
+            floors.append(self._anomalies.floor(partition.tp.partition))
             self._consumer().advance(partition.tp, min(f for f in floors if f is not None))
 
     def _forget(self) -> None:
@@ -374,7 +390,8 @@ class Audit:
         idle = time.monotonic() - FORGET_S
         for name, service in list(self._services.items()):
             service.panes.evict(self._now_ns(service) - margin_ns)
-            if service.seen < idle and service.panes.floor() is None:
+            quiet = service.seen < idle and service.panes.floor() is None
+            if quiet and self._anomalies.forget(name):
                 del self._services[name]
                 self._due.pop(name, None)
 

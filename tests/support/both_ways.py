@@ -8,8 +8,8 @@ from typing import Any
 ONLY_STREAM = frozenset({"late"})
 """Reasons of the ledger that a file cannot have: nobody judged its windows before."""
 
-KEPT = frozenset({"budgets", "silences"})
-"""Keys that a log cannot fill: a worker keeps them over weeks."""
+KEPT = frozenset({"budgets", "silences", "regressions", "stage_states"})
+"""Keys that a log cannot fill: a worker keeps them beside the panes."""
 
 
 def plain(report: dict[str, Any]) -> dict[str, Any]:
