@@ -5,12 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+import structlog
+
+from tailbudget.schemas.errors import UnavailableError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.alert_log import publish
 from tailbudget.streams.outbox import Outbox, partition_of
 from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.silences import Silences
+
+log = structlog.get_logger()
 
 
 class Waiting(NamedTuple):
@@ -61,14 +66,17 @@ class Opening:
         await publish(again, self._store, self._outbox)
         return service
 
-    async def waiting(self) -> list[Waiting]:
+    async def waiting(self) -> list[Waiting] | None:
         """Return the services whose alerts wait, whether they send anything or not.
 
-        Raises:
-            ClickHouseError: it does not answer.
+        None while ClickHouse does not answer.
         """
-        names = await asyncio.to_thread(self._store.waiting)
-        return [one for name in names if (one := await self._waiting(name)) is not None]
+        try:
+            names = await asyncio.to_thread(self._store.waiting)
+            return [one for name in names if (one := await self._waiting(name)) is not None]
+        except UnavailableError as error:
+            log.debug("services are woken later", error=error.message)
+            return None
 
     async def _waiting(self, name: str) -> Waiting | None:
         newest_ns = await asyncio.to_thread(self._store.newest_pane, name)

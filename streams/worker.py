@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from tailbudget.streams.agents.ingest import Ingest
 from tailbudget.streams.agents.signals import Signals
 from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
+from tailbudget.streams.chores import Chore, Chores
 from tailbudget.streams.delivery.agent import Channel, Delivery
 from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
@@ -43,9 +44,6 @@ log = structlog.get_logger()
 
 JUDGE_S: Final = 0.02
 """Interval of judging: the most that a verdict waits for the next round."""
-
-PAUSE_SHARE: Final = 0.2
-"""Share of its interval that lies at least between two calls of what runs every so often."""
 
 REPORT_S: Final = 5.0
 """Interval of looking for full reports that are due."""
@@ -112,14 +110,13 @@ class Worker:
             silences=self._silences,
             report=self._reports.newest,
         )
-        self._anomalies.owner = self._audit
-        self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
+        self._anomalies.owner = self._audit.owned
+        self._chores = Chores(self._failed)
+        self._delivery = Delivery(channels, store, self._consumer, spawn=self._chores.spawn)
         self._deploys = Deploys(store, self._consumer)
         self._signals = Signals(store, self._consumer)
         self._stalls = StallGuard(self._seek)
-        self._tasks: list[asyncio.Task[None]] = []
         self._running = False
-        self._stopping = asyncio.Event()
         self._add_agents()
 
     async def start(self) -> None:
@@ -134,7 +131,7 @@ class Worker:
             await self.http.start()
         await self.app.start()
         self._running = True
-        every = [
+        every: list[Chore] = [
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.tick_s, self._anomalies.tick),
@@ -146,12 +143,12 @@ class Worker:
         ]
         if self.settings.kafka.contiguous:
             every.append((UNSTALL_S, self._unstall))
-        self._tasks = [self._spawn(self._repeat(s, call)) for s, call in every]
+        self._chores.start(every)
         log.info("worker started", group=self.settings.kafka.group)
 
     async def stop(self) -> None:
         """End in order: send and commit what was read, write what was merged, leave the group."""
-        if await self._pause() and self.app.failure is None:
+        if await self._chores.pause(STOP_S) and self.app.failure is None:
             await self._flush()
         await self._delivery.stop()
         try:
@@ -170,7 +167,7 @@ class Worker:
             BaseException: what else made the app fail.
         """
         # Faust's own start waits for an assignment, which a group that refuses us never gives.
-        starting = self._spawn(self.start())
+        starting = self._chores.spawn(self.start())
         try:
             while not stop.is_set() and self._well():
                 with contextlib.suppress(TimeoutError):
@@ -211,7 +208,7 @@ class Worker:
             "dead_letters": dict(self._ingest.dead_letters),
             "undecoded": self._ingest.waiting,
             "audit": self._audit.status() | self._reports.status() | self._anomalies.status(),
-            "verdicts": self._audit.current(),
+            "verdicts": self._audit.verdicts.current(self._audit.owned.services, time.monotonic()),
             "flushes": {
                 "ingest": self._ingest.flushes.status(),
                 "audit": self._audit.flushes.status(),
@@ -226,7 +223,7 @@ class Worker:
         }
 
     def _settled(self) -> dict[str, int]:
-        return self._audit.settled()
+        return self._audit.owned.settled()
 
     def _assigned(self) -> set[TP]:
         try:
@@ -284,41 +281,11 @@ class Worker:
                 await self._anomalies.finish()
                 await self._audit.flush()
 
-    async def _pause(self) -> bool:
-        """Let what runs every so often come to its end; return whether it did.
-
-        A flush that is cut off has taken records that it did not send: nothing may follow it.
-        """
-        self._stopping.set()
-        if not self._tasks:
-            return False
-        _, unfinished = await asyncio.wait(self._tasks, timeout=STOP_S)
-        for task in unfinished:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        return not unfinished
-
     async def _unstall(self) -> None:
-        await self._stalls.look(self._audit.standings(self._ingest.reached))
+        await self._stalls.look(self._audit.owned.standings(self._ingest.reached))
 
     async def _seek(self, tp: TP, offset: int) -> None:
         await self.app.consumer.seek(tp, offset)
 
-    async def _repeat(self, every_s: float, call: Callable[[], Awaitable[None]]) -> None:
-        """Call every so often, whatever the calls take, but leave a pause between them."""
-        due = time.monotonic() + every_s
-        while not self._stopping.is_set():
-            pause_s = max(due - time.monotonic(), every_s * PAUSE_SHARE)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause_s)
-            due = time.monotonic() + every_s
-            await call()
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        task.add_done_callback(self._ended)
-        return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.app.failure = self.app.failure or error
+    def _failed(self, error: BaseException) -> None:
+        self.app.failure = self.app.failure or error
