@@ -9,6 +9,7 @@ import typer
 from tailbudget.streams.cli import (
     audit,
     check,
+    dashboard,
     inspect,
     migrate,
     replay,
@@ -64,5 +65,6 @@ for command in (
     replay.replay,
     report.report,
     sql.sql,
+    dashboard.dashboard,
 ):
     app.command()(command)
