@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from tailbudget.models.evidence import REPORT_SAMPLE, Evidence
-from tailbudget.models.select import collapse, empty, take
+from tailbudget.models.select import collapse, take
 from tailbudget.schemas.cohorts import NONE, OTHER, Cohort
 from tailbudget.schemas.summary import Summary
 
@@ -32,7 +32,7 @@ def narrowed(evidence: Evidence, wanted: Mapping[str, str]) -> Evidence:
         evidence,
         total=replace(collapse(cohorts, keep=REPORT_SAMPLE), ledger=evidence.total.ledger),
         cohorts=cohorts,
-        timeline=empty(evidence.service),
+        timeline=take(evidence.timeline, np.zeros(0, np.intp), {}),
         warm=None if warm is None else collapse(warm, keep=REPORT_SAMPLE),
         instances=None,
         warm_cohorts=warm,
