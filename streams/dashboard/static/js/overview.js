@@ -39,11 +39,12 @@ function status(row) {
   return make("span", {}, pill(row.verdict), stale ? make("small", { class: "soft" }, make("br"), `${duration(oldS)} old`) : null);
 }
 
+// A chart stays with its service, for each holds a canvas.
+const lines = new Map();
+
 function line(row) {
-  const element = make("div", { class: "spark" });
-  element.points = row.spark;
-  element.target = row.slo_p99_ms;
-  return element;
+  if (!lines.has(row.service)) lines.set(row.service, make("div", { class: "spark" }));
+  return lines.get(row.service);
 }
 
 const COLUMNS = [
@@ -71,7 +72,7 @@ function show({ services }) {
   const focus = document.activeElement?.dataset?.key;
   body.replaceChildren(table(COLUMNS, services, { stack: true }));
   body.firstChild.setAttribute("aria-label", "Services");
-  for (const element of body.querySelectorAll(".spark")) spark(element, element.points, element.target);
+  for (const row of services) spark(lines.get(row.service), row.spark, row.slo_p99_ms);
   if (focus) body.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
 }
 
