@@ -58,7 +58,8 @@ export function keepFresh(refresh) {
   run();
 }
 
-function listen(run) {
+/** Show whether the server can be heard, and call `run` when something was written. */
+export function listen(run) {
   const source = new EventSource("/events");
   const alive = () => {
     heardMs = Date.now();

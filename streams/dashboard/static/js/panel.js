@@ -85,6 +85,15 @@ export class Panel {
     if (focus) this.body.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
   }
 
+  /** Show the figures as a table below the chart, or alone where there is none. */
+  list(rows, { chart }) {
+    this.#ready(rows);
+    this.chart.hidden = !chart;
+    this.#asTable = true;
+    this.#fill();
+    this.actions.querySelector('[data-do="table"]').hidden = true;
+  }
+
   #ready(rows) {
     this.#rows = rows;
     this.element.setAttribute("aria-busy", "false");

@@ -46,7 +46,7 @@ export function behindSeries(data) {
     markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold")), ...odd.map((one) => area(one, "--anomaly"))] },
     markLine: {
       silent: true, symbol: "none", lineStyle: { type: "solid", width: 1 },
-      label: { fontSize: 10, rotate: 0, position: "insideEndTop", color: colour("--soft") },
+      label: { fontSize: 10, rotate: 0, position: "end", distance: [0, 2], color: colour("--soft") },
       data: inside.map(([at, text, name]) => ({ xAxis: at, lineStyle: { color: colour(name) }, label: { formatter: short(text) } })),
     },
   };
@@ -66,4 +66,6 @@ export function choosable(chart) {
   });
 }
 
-export const BRUSH = { brush: { xAxisIndex: 0, toolbox: [], brushStyle: { borderWidth: 1 } } };
+export const BRUSH = {
+  toolbox: { show: false }, brush: { xAxisIndex: 0, toolbox: ["clear"], brushStyle: { borderWidth: 1 } },
+};
