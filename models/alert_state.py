@@ -55,6 +55,11 @@ class AlertState:
         """The state as others see it."""
         return AlertStatus.MUTED if self.muted else self.status
 
+    @property
+    def fires(self) -> bool:
+        """Whether an incident is going on, whoever may not see it now."""
+        return AlertStatus.FIRING in (self.status, self.frozen)
+
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads, fit for JSON."""
         return asdict(self)

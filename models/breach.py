@@ -136,10 +136,11 @@ def _change(
 ) -> tuple[BreachState, Transition]:
     at_ns = after.since_ns or 0
     began_ns = at_ns if after.firing or before.since_ns is None else before.since_ns
-    return after, Transition(after.firing, at_ns, began_ns, reason, _detail(row), row)
+    return after, Transition(after.firing, at_ns, began_ns, reason, detail(row), row)
 
 
-def _detail(row: Percentile) -> str:
+def detail(row: Percentile) -> str:
+    """Return the figures that a step goes by, for a person."""
     measured = f"{row.measured_ms:,.4g} ms" if row.measured_ms is not None else row.note
     allowed = float(100 * allowed_share(row.percentile))
     return (

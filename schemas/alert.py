@@ -25,7 +25,8 @@ class Alert:
         sequence: number of the change within its alert; 0 in messages of the first form.
         before: the state that it left.
         change_reason: one of `ChangeReason`.
-        kind: "percentile", "burn", "anomaly" or "cold_start".
+        kind: "percentile", "burn", "anomaly" (called "anomaly:STAGE") or "cold_start"
+            (called so too).
         severity: "page" or "ticket".
         cohort: canonical text of the cohort that it is about; empty: all requests.
         since_ns: when the incident began.
@@ -51,6 +52,12 @@ class Alert:
         cause: named cause, in words.
         evidence: the figures that speak for it.
         first_step: what to do first.
+        effect_pct: how much slower than the same work was before, where an anomaly says so.
+        effect_low_pct: lower end of its interval.
+        effect_high_pct: upper end.
+        effect_ms: the same in milliseconds.
+        onset_ns: since when, as far as the records show.
+        deploy: version that was deployed shortly before.
         request_id: a slow request to look at.
         link: where a person sees more.
         sql: a query that shows it, ready to run; empty for the one of the service.
@@ -95,6 +102,12 @@ class Alert:
     cause: str = ""
     evidence: tuple[str, ...] = field(default=())
     first_step: str = ""
+    effect_pct: float | None = None
+    effect_low_pct: float | None = None
+    effect_high_pct: float | None = None
+    effect_ms: float | None = None
+    onset_ns: int | None = None
+    deploy: str = ""
     request_id: str = ""
     link: str = ""
     sql: str = ""

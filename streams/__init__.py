@@ -7,7 +7,8 @@ Follow one record in this order:
 3. `streams.agents.ingest` cuts the input into segments and publishes their pane summaries;
 4. `streams.protocol` says what such a message carries, and when it counts;
 5. `streams.agents.audit` merges them per service, judges, and writes to ClickHouse;
-6. `streams.agents.notify` tells the chat channel.
+   `streams.alert_book` has the states of alerts, `streams.alert_log` keeps and publishes changes;
+6. `streams.delivery` tells the chat channels.
 
 Services make the records with `streams.instrument`, which is light to import; so is this package.
 A log that is audited offline comes in by `streams.audit_log`, through the decoders of step 1, and

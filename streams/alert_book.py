@@ -9,12 +9,16 @@ import orjson
 
 from tailbudget.models.alert_state import AlertState, step
 from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.alert_rows import ChangeRow
 from tailbudget.schemas.alerts import AlertStatus, Change, Reading
 from tailbudget.schemas.objectives import AlertTiming
 
 Mute = Callable[[str, int], str]
 """From the name of an alert and event time to why it is muted; empty when it is not."""
+
+Explain = Callable[[], AlertContext]
+"""What to say beside the figures; asked for only when an alert moves."""
 
 _AT_ONCE: Final = AlertTiming()
 

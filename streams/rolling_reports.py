@@ -17,6 +17,7 @@ import structlog
 
 from tailbudget.schemas.errors import UnavailableError
 from tailbudget.schemas.settings import Settings
+from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.audit_rows import audit_row
 from tailbudget.streams.history import SECOND_NS, Span
@@ -55,6 +56,11 @@ class RollingReports:
         self._store = store
         self._settled = settled
         self._done: dict[str, dict[int, int]] = {}
+        self._newest: dict[str, Audit] = {}
+
+    def newest(self, service: str) -> Audit | None:
+        """Return the newest report of a service that was drawn here; None before the first."""
+        return self._newest.get(service)
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
@@ -65,6 +71,7 @@ class RollingReports:
         owned = self._settled()
         # Whoever has a service in between draws its reports, too.
         self._done = {name: done for name, done in self._done.items() if name in owned}
+        self._newest = {name: one for name, one in self._newest.items() if name in owned}
         for service, settled_ns in sorted(owned.items()):
             try:
                 await self._draw_service(service, settled_ns)
@@ -99,6 +106,7 @@ class RollingReports:
             return False
         row = audit_row(audit, window_s=window_s, end_ns=end_ns, drawn_ns=now_ns)
         self._store.write_audits([row])
+        self._newest[service] = audit
         return True
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from dataclasses import asdict, replace
+from typing import Final
 
 from tailbudget.models.audit import audit
-from tailbudget.models.breach import BreachState, Transition, step
+from tailbudget.models.breach import BreachState, step
+from tailbudget.models.breach_reading import breach_reading
 from tailbudget.models.counts import counts_of, sum_counts
 from tailbudget.models.merge import merge
 from tailbudget.models.reduce import bare, flatten
@@ -16,11 +17,15 @@ from tailbudget.models.snapshot import allowed_share, snapshot
 from tailbudget.models.stage_table import light_stage_table
 from tailbudget.models.tail import SLOW
 from tailbudget.models.window import ServiceWindow, Window
+from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert_context import AlertContext
+from tailbudget.schemas.alerts import Condition, Reading
 from tailbudget.schemas.audit_rows import AuditRow
-from tailbudget.schemas.rows import AlertRow
+from tailbudget.schemas.objectives import AlertTiming
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
-from tailbudget.schemas.verdicts import Percentile, Verdict, leading
+from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, leading
+from tailbudget.streams.alert_book import AlertBook, Explain
 from tailbudget.streams.audit_rows import audit_row
 
 SECOND_NS: Final = 1_000_000_000
@@ -45,6 +50,9 @@ requests: a minute would remember a fault for a minute after its end (the "short
 multi-window alerting)."""
 
 
+SILENT_NS: Final = int(AlertTiming().no_data_s) * SECOND_NS
+"""Silence after which there is nothing to judge percentiles by, as for objectives."""
+
 UNJUDGED: Final = (None, Verdict.INSUFFICIENT, Verdict.NO_DATA)
 
 
@@ -55,14 +63,21 @@ class ServiceAudit:
         service: the service's name.
         slo: its target; None judges nothing.
         pane_s: length of a pane.
-        link: where a person sees more; empty when there is no such place.
+        book: states of the service's alerts.
+
+    Attributes:
+        service: the service's name.
+        newest: the newest audit of the shortest window; None before the first.
     """
 
-    def __init__(self, service: str, slo: SloTarget | None, *, pane_s: int, link: str) -> None:
+    def __init__(
+        self, service: str, slo: SloTarget | None, *, pane_s: int, book: AlertBook
+    ) -> None:
         self.service = service
+        self.newest: Audit | None = None
         self._slo = slo
         self._pane_ns = pane_s * SECOND_NS
-        self._link = link
+        self._book = book
         self._reset_ns = -(-RESET_S // pane_s) * self._pane_ns
         # What alerts need at once has no cohorts; what audits need can wait for the end of a pane.
         self._live = ServiceWindow(WINDOWS_S[0] * SECOND_NS, self._pane_ns)
@@ -71,13 +86,10 @@ class ServiceAudit:
         }
         self._waiting: list[Summary] = []
         self._held: dict[int, tuple[Summary, Summary]] = {}
-        self._breaches: dict[str, BreachState] = {}
+        self._breaches = _breaches(slo, book)
+        self._heard_ns = 0
+        self._calm_ns = 0
         self._audited_ns: int | None = None
-
-    @property
-    def longest_ns(self) -> int:
-        """Length of the longest window."""
-        return WINDOWS_S[-1] * SECOND_NS
 
     def reach_ns(self, now_ns: int) -> int:
         """Return from when on panes are in any window that is audited at `now_ns` or later."""
@@ -88,14 +100,11 @@ class ServiceAudit:
         by_pane = [s for s in self._windows if not self._by_minute(s)]
         return self._reach_ns(now_ns, max(by_pane, default=0))
 
-    def restore(
-        self, summaries: Iterable[Summary], alerts: Sequence[AlertRow], *, fine_ns: int = 0
-    ) -> None:
-        """Start from what ClickHouse has: recent panes, and how each alert stood.
+    def restore(self, summaries: Iterable[Summary], *, fine_ns: int = 0) -> None:
+        """Start from the recent panes that ClickHouse has.
 
         Args:
             summaries: each of one pane, or of one minute where it starts before `fine_ns`.
-            alerts: the newest change of each alert.
             fine_ns: where minutes end; a window that slides in shorter steps takes none of them.
         """
         for summary in summaries:
@@ -106,42 +115,84 @@ class ServiceAudit:
                     window.add(light)
             if not minute:
                 self._live.add(light)
-        for row in alerts:
-            firing = row.state == "firing"
-            self._breaches[row.alert] = BreachState(firing=firing, since_ns=row.at_ns)
+            self._hear([light])
 
     def add(self, delta: Summary) -> None:
         """Add records that count for good."""
         light = bare(delta)
         self._live.add(light)
+        self._hear([light])
         self._waiting.append(light)
         if len(self._waiting) >= MOST_WAITING:
             self._waiting = [merge(self._waiting)]
 
-    def judge(self, now_ns: int, held: Sequence[Summary]) -> list[dict[str, Any]]:
-        """Return the alerts that begin or end now; `held` is newer data on top of what is added."""
+    def judge(
+        self,
+        now_ns: int,
+        held: Sequence[Summary] = (),
+        explain: Explain = AlertContext,
+        *,
+        clock_ns: int | None = None,
+    ) -> list[Alert]:
+        """Return the messages of the alerts of percentiles that move now.
+
+        Args:
+            now_ns: event time.
+            held: newer records on top of what was added.
+            explain: what to say beside the figures.
+            clock_ns: event time that goes on while all sources are silent, so that silence is
+                noticed; None: `now_ns`.
+        """
         if self._slo is None:
             return []
         self._live.advance(now_ns)
+        self._hear(held)
+        clock_ns = now_ns if clock_ns is None else clock_ns
+        if self._heard_ns and clock_ns - self._heard_ns >= SILENT_NS:
+            return self._calm(clock_ns, explain, _silence(clock_ns - self._heard_ns))
         if self._quiet(self._slo, held):
-            return []
+            return self._calm(now_ns, explain, _QUIET)
+        return self._judge(self._slo, now_ns, held, explain)
+
+    def _judge(
+        self, slo: SloTarget, now_ns: int, held: Sequence[Summary], explain: Explain
+    ) -> list[Alert]:
         newest = self._light(held)
         total = self._total(self._live.total(), self._live.start_ns, FOREVER_NS, newest)
-        rows = _judged(total, self._slo)
         start_ns = self._live.start_ns + WINDOWS_S[0] * SECOND_NS - self._reset_ns
         recent_total = self._live.total_since(start_ns)
-        recent = _judged(self._total(recent_total, start_ns, FOREVER_NS, newest), self._slo)
+        recent = _judged(self._total(recent_total, start_ns, FOREVER_NS, newest), slo)
         alerts = []
-        for name, row in rows.items():
-            state = self._breaches.get(name, BreachState())
-            now = recent[name]
-            judged = now.status not in UNJUDGED
-            if judged and not state.firing and now.status is not Verdict.BREACH:
-                continue
-            ends_by = now if judged and state.firing else row
-            self._breaches[name], change = step(state, ends_by, now_ns)
-            if change is not None:
-                alerts.append(self._alert(change, total, WINDOWS_S[0]))
+        for name, row in _judged(total, slo).items():
+            read, shown = self._read(name, row, recent[name], now_ns)
+            alert = self._book.step(name, read, now_ns)
+            if alert is not None:
+                alerts.append(_of_percentile(alert, shown, total, explain()))
+        return alerts
+
+    def _read(
+        self, name: str, row: Percentile, recent: Percentile, now_ns: int
+    ) -> tuple[Reading, Percentile]:
+        """Return what a percentile says by the minute and the newest part of it, and by which."""
+        state = self._breaches.get(name, BreachState())
+        judged = recent.status not in UNJUDGED
+        if judged and not state.firing and recent.status is not Verdict.BREACH:
+            return breach_reading(state, row), row
+        chosen = recent if judged and state.firing else row
+        self._breaches[name], _ = step(state, chosen, now_ns)
+        return breach_reading(self._breaches[name], chosen), chosen
+
+    def _calm(self, now_ns: int, explain: Explain, read: Reading) -> list[Alert]:
+        """Return the messages where no percentile needs to be looked at, once a second."""
+        if self._slo is None or 0 <= now_ns - self._calm_ns < SECOND_NS:
+            return []
+        self._calm_ns = now_ns
+        alerts = []
+        for name, target_ms in self._slo.items():
+            alert = self._book.step(name, read, now_ns)
+            if alert is not None:
+                told = replace(alert, window_s=WINDOWS_S[0], slo_ms=target_ms)
+                alerts.append(replace(told, **asdict(explain())))
         return alerts
 
     def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
@@ -175,6 +226,12 @@ class ServiceAudit:
             over is not None and over <= counts.requests * allowed_share(name)
             for name, over in bad.items()
         )
+
+    def _hear(self, summaries: Iterable[Summary]) -> None:
+        """Remember until when there were requests, to the end of their pane."""
+        for one in summaries:
+            if len(one.pane_ns):
+                self._heard_ns = max(self._heard_ns, int(one.pane_ns.max()) + self._pane_ns)
 
     def _catch_up(self) -> None:
         """Add to the audits' windows what waits for them."""
@@ -210,6 +267,8 @@ class ServiceAudit:
             cohorts = window.cohorts()
         start_ns = end_ns - seconds * SECOND_NS
         found = audit(total, cohorts, slo=self._slo, start_ns=start_ns, end_ns=end_ns)
+        if seconds == WINDOWS_S[0]:
+            self.newest = found
         return audit_row(found, window_s=seconds, end_ns=end_ns)
 
     def _total(
@@ -218,30 +277,6 @@ class ServiceAudit:
         """Return totals of a span with what is held on top, of whatever is ahead of event time."""
         total = replace(proven, service=self.service)
         return merge([total, *(flatten(one, start_ns, end_ns) for one in newest)])
-
-    def _alert(self, change: Transition, total: Summary, seconds: int) -> dict[str, Any]:
-        driver = light_stage_table(total, SLOW[0]).driver
-        row = change.row
-        return {
-            "schema": "tailbudget.alert/1",
-            "service": self.service,
-            "alert": row.percentile,
-            "state": "firing" if change.firing else "resolved",
-            "alert_id": f"{self.service}/{row.percentile}/{change.began_ns}",
-            "since_ns": change.began_ns,
-            "at_ns": change.at_ns,
-            "window_s": seconds,
-            "measured_ms": row.measured_ms,
-            "slo_ms": row.slo_ms,
-            "note": row.note,
-            "n": row.n,
-            "over": row.over,
-            "reason": change.detail,
-            "tail_driver": driver.stage if driver else None,
-            "tail_delta_ms": driver.delta_ms if driver else None,
-            "tail_share_pct": driver.tail_share_pct if driver else None,
-            "link": self._link,
-        }
 
 
 def _step_s(window_s: int, pane_s: int) -> int:
@@ -259,3 +294,42 @@ def _judged(total: Summary, slo: SloTarget) -> dict[str, Percentile]:
     """Return the percentiles that have a target, failures counted, by name."""
     rows = leading(snapshot(total, slo))
     return {name: row for name, row in rows.items() if row.slo_ms is not None}
+
+
+_QUIET: Final = Reading(Condition.GOOD)
+
+
+def _silence(silent_ns: int) -> Reading:
+    return Reading(Condition.NO_DATA, detail=f"no request for {silent_ns / SECOND_NS:,.0f} s")
+
+
+def _breaches(slo: SloTarget | None, book: AlertBook) -> dict[str, BreachState]:
+    """Return how the percentiles stand by the states of their alerts."""
+    names = dict(slo.items()) if slo is not None else {}
+    states = {name: book.state(name) for name in names}
+    return {
+        name: BreachState(firing=one.fires, since_ns=one.began_ns) for name, one in states.items()
+    }
+
+
+def _of_percentile(alert: Alert, row: Percentile, total: Summary, context: AlertContext) -> Alert:
+    """Return the message with the figures of its percentile and where slow requests are slow."""
+    alert = replace(
+        alert,
+        window_s=WINDOWS_S[0],
+        measured_ms=row.measured_ms,
+        slo_ms=row.slo_ms,
+        note=row.note,
+        n=row.n,
+        over=row.over,
+        **asdict(context),
+    )
+    driver = light_stage_table(total, SLOW[0]).driver
+    if driver is None:
+        return alert
+    return replace(
+        alert,
+        tail_driver=driver.stage,
+        tail_delta_ms=driver.delta_ms,
+        tail_share_pct=driver.tail_share_pct,
+    )

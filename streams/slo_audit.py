@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
@@ -18,7 +18,7 @@ from tailbudget.schemas.cohorts import cohort_text
 from tailbudget.schemas.objectives import Correction, Objective
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.tally import Tally
-from tailbudget.streams.alert_book import AlertBook
+from tailbudget.streams.alert_book import AlertBook, Explain
 from tailbudget.streams.slo_series import SloSeries
 
 JUDGE_NS: Final = SECOND_NS
@@ -26,9 +26,6 @@ JUDGE_NS: Final = SECOND_NS
 
 PREFIX: Final = "slo:"
 """Alerts of objectives are called by this and the objective's name; percentiles have none."""
-
-Explain = Callable[[], AlertContext]
-"""What to say beside the figures; asked for only when an alert moves."""
 
 
 class SloAudit:
@@ -79,7 +76,7 @@ class SloAudit:
             held: newer records on top of what was added, with their cohorts.
             explain: what to say beside the figures.
         """
-        if now_ns - self._judged_ns < JUDGE_NS:
+        if 0 <= now_ns - self._judged_ns < JUDGE_NS:
             return []
         self._judged_ns = now_ns
         moved = (self._judge(one, now_ns, held, explain) for one in self.series.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from tailbudget.models.slo_window import SECOND_NS
 from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.objectives import Objective
 from tailbudget.schemas.settings import Settings
@@ -16,30 +17,46 @@ from tailbudget.streams.slo_audit import SloAudit
 from tailbudget.streams.slo_series import Range
 
 
-async def open_slo_audit(
-    service: str, settings: Settings, store: ClickHouse, *, now_ns: int, mute: Mute = never
-) -> tuple[SloAudit, list[Alert]]:
-    """Return the objectives of a service that is new to this worker, and what to publish again.
+async def open_book(
+    service: str, store: ClickHouse, mute: Mute = never
+) -> tuple[AlertBook, list[Alert]]:
+    """Return where the alerts of a service stand, and what to publish again.
 
     The newest change of each alert is to be published again: an earlier owner may have died
     between writing and publishing it, and whoever delivers tells no change twice.
 
     Args:
         service: the service's name.
-        settings: what it promises.
-        store: what was counted, and the changes of its alerts.
-        now_ns: event time; periods are read back as of then.
+        store: the changes of its alerts.
         mute: why an alert is muted at a time.
     """
-    own = settings.service(service)
     changes = await retrying(lambda: asyncio.to_thread(store.last_changes, service))
     book = AlertBook(service, mute)
     book.restore(changes)
-    audit = SloAudit(own.slos(service), own.corrections(), pane_s=settings.stream.pane_s, book=book)
+    return book, [alert_of(row) for row in changes]
+
+
+async def open_slo_audit(
+    book: AlertBook, settings: Settings, store: ClickHouse, *, now_ns: int, newest_ns: int
+) -> SloAudit:
+    """Return the objectives of a service that is new to this worker.
+
+    Args:
+        book: states of the service's alerts.
+        settings: what it promises.
+        store: what was counted.
+        now_ns: event time; periods are read back as of then.
+        newest_ns: start of the newest pane that counts.
+    """
+    own = settings.service(book.service)
+    pane_s = settings.stream.pane_s
+    audit = SloAudit(own.slos(book.service), own.corrections(), pane_s=pane_s, book=book)
     for name, one in audit.series.items():
         for wanted in one.wanted(now_ns):
-            audit.restore({name: [await _read(store, one.objective, wanted)]})
-    return audit, [alert_of(row) for row in changes]
+            end_ns = max(wanted.until_ns, newest_ns + pane_s * SECOND_NS)
+            read = await _read(store, one.objective, wanted._replace(until_ns=end_ns))
+            audit.restore({name: [read]})
+    return audit
 
 
 async def _read(store: ClickHouse, objective: Objective, wanted: Range) -> Tally:

@@ -21,8 +21,8 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
-from tailbudget.streams.agents.notify import Channel, Notify
 from tailbudget.streams.app import App, create_app
+from tailbudget.streams.delivery.agent import Channel, Delivery
 from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
@@ -86,15 +86,16 @@ class Worker:
             incarnations=lives,
             positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
         )
+        self._reports = RollingReports(settings, store, self._settled)
         self._audit = Audit(
             settings,
             store=store,
             consumer=self._consumer,
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
+            report=self._reports.newest,
         )
-        self._reports = RollingReports(settings, store, self._audit.settled)
-        self._notify = Notify(channels, store, self._consumer)
+        self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
         self._deploys = Deploys(store, self._consumer)
         self._stalls = StallGuard(self._seek)
         self._tasks: list[asyncio.Task[None]] = []
@@ -130,6 +131,7 @@ class Worker:
         """End in order: send and commit what was read, write what was merged, leave the group."""
         if await self._pause() and self.app.failure is None:
             await self._flush()
+        await self._delivery.stop()
         try:
             await asyncio.wait_for(asyncio.shield(self.app.stop()), LEAVE_S)
         except TimeoutError:
@@ -183,11 +185,15 @@ class Worker:
             "ingest": self._ingest.status(),
             "audit": self._audit.status() | self._reports.status(),
             "chat": {
-                "delivered": self._notify.delivered,
-                "undelivered": self._notify.undelivered,
-                "foreign": self._notify.foreign,
+                "delivered": self._delivery.delivered,
+                "undelivered": self._delivery.undelivered,
+                "waiting": self._delivery.waiting,
+                "foreign": self._delivery.foreign,
             },
         }
+
+    def _settled(self) -> dict[str, int]:
+        return self._audit.settled()
 
     def _assigned(self) -> set[TP]:
         try:
@@ -215,7 +221,7 @@ class Worker:
         self.app.add_agent("ingest", requests, self._ingest.run)
         self.app.add_agent("audit", (kafka.panes_topic,), self._audit.run)
         self.app.add_agent("deploys", (kafka.deploys_topic,), self._deploys.run)
-        self.app.add_agent("notify", (kafka.alerts_topic,), self._notify.run)
+        self.app.add_agent("notify", (kafka.alerts_topic,), self._delivery.run)
         self.app.on_partitions_revoked.connect(self._revoked)
         self.app.on_partitions_assigned.connect(self._assigned_anew)
 
@@ -225,7 +231,7 @@ class Worker:
             await self._ingest.flush()
         self._ingest.revoke()
         self._audit.revoke()
-        self._notify.revoke()
+        self._delivery.revoke()
         self.app.consumer.forget(revoked)
 
     async def _assigned_anew(self, app: App, assigned: set[TP], **_: Any) -> None:

@@ -127,10 +127,6 @@ class ClickHouse:
         """Write deploys."""
         records.write_deploys(self._writer, deploys)
 
-    def last_alerts(self, service: str) -> list[AlertRow]:
-        """Return the newest change of each alert of a service."""
-        return records.last_alerts(self._writer, service)
-
     def write_changes(self, changes: Sequence[ChangeRow]) -> None:
         """Write changes of alerts from one state to another."""
         alert_log.write_changes(self._writer, changes)

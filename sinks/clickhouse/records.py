@@ -109,18 +109,6 @@ def write_deploys(connection: Connection, deploys: Sequence[DeployRow]) -> None:
     _insert(connection, "deploys", _DEPLOYS, (astuple(row) for row in deploys))
 
 
-def last_alerts(connection: Connection, service: str) -> list[AlertRow]:
-    """Return the newest change of each alert of a service, by name."""
-    rows = _select(
-        connection,
-        "SELECT service, alert, toUnixTimestamp64Nano(at), state, reason, measured_ms, slo_ms,"
-        " tail_driver, alert_id, payload FROM alerts FINAL WHERE service = {service:String}"
-        " ORDER BY at DESC, state DESC LIMIT 1 BY alert",
-        {"service": service},
-    )
-    return sorted((AlertRow(*row) for row in rows), key=lambda row: row.alert)
-
-
 def recent_deploys(connection: Connection, service: str, since_ns: int) -> list[DeployRow]:
     """Return the deploys of a service that were last announced at or after a time, in order."""
     rows = _select(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.messages import Draft
-from tailbudget.sinks.chat_text import code_text, ms_text, query_text, time_text
+from tailbudget.sinks.chat_text import clock_text, code_text, ms_text, query_text, time_text
 from tailbudget.sinks.report.clean import SENTENCE_LENGTH, bare, clean
 
 HEADINGS: Final = {
@@ -15,11 +16,10 @@ HEADINGS: Final = {
     ("percentile", "resolved"): "is within its SLO again",
     ("burn", "firing"): "burns its error budget",
     ("burn", "resolved"): "no longer burns its error budget",
-    ("anomaly", "firing"): "has become slower for the same work",
-    ("anomaly", "resolved"): "is as fast as its work lets it again",
-    ("cold_start", "firing"): "is slow after a start",
-    ("cold_start", "resolved"): "has warmed up",
 }
+ANOMALY: Final = "anomaly:"
+"""Alerts of a stage that has become slower are called by this and the stage."""
+
 _OTHER: Final = {"no_data": "cannot be judged", "muted": "is muted"}
 _UNKNOWN_CAUSE: Final = "Probable cause: none has evidence yet"
 
@@ -36,6 +36,9 @@ def words(alert: Alert) -> Draft:
 
 def title(alert: Alert) -> str:
     """Return the one line that everybody reads."""
+    found = _FOUND.get(alert.kind)
+    if found and alert.state in ("firing", "resolved"):
+        return f"[{_tag(alert)}] {prose(alert.service)}: {prose(found(alert))}"
     return f"[{_tag(alert)}] {prose(alert.service)} {prose(alert.alert)} {heading(alert)}"
 
 
@@ -118,20 +121,61 @@ def _tail(alert: Alert) -> Iterator[str]:
 
 
 def _when(alert: Alert) -> Iterator[str]:
-    if alert.since_ns is None:
+    since_ns = alert.since_ns if alert.onset_ns is None else alert.onset_ns
+    if since_ns is None:
         return
     if alert.state != "resolved":
-        yield f"Since {time_text(alert.since_ns)}"
+        yield f"Since {time_text(since_ns)}"
         return
     until_ns = alert.cleared_ns or alert.at_ns
-    seconds = (until_ns - alert.since_ns) / 1e9
-    said = f"It lasted {lasted(seconds)}, from {time_text(alert.since_ns)}"
+    seconds = (until_ns - since_ns) / 1e9
+    said = f"It lasted {lasted(seconds)}, from {time_text(since_ns)}"
     if alert.budget_cost_pct is not None:
         said += f", and cost {_percent(alert.budget_cost_pct)} of the error budget"
     yield said
 
 
+def _regression(alert: Alert) -> str:
+    """Say which stage has become slower, by how much for the same work, since when, after what."""
+    over = "no longer " if alert.state == "resolved" else ""
+    said = f"{over}latency regression in {alert.alert.removeprefix(ANOMALY)}"
+    if alert.effect_pct is not None:
+        said += f", {alert.effect_pct:+.0f} % for the same input shapes"
+    if alert.onset_ns is not None:
+        said += f", since {clock_text(alert.onset_ns)}"
+    return f"{said}, after deploy {alert.deploy}" if alert.deploy else said
+
+
+def _effect(alert: Alert) -> str:
+    """Say by how much a stage has become slower for the same work, with the interval."""
+    if alert.effect_pct is None:
+        return alert.note
+    said = f"{alert.effect_pct:+.0f} % for the same input shapes"
+    if alert.effect_low_pct is not None and alert.effect_high_pct is not None:
+        said += f" ({alert.effect_low_pct:+.0f} to {alert.effect_high_pct:+.0f} %)"
+    if alert.effect_ms is not None:
+        said += f", {ms_text(alert.effect_ms)} a request"
+    if alert.deploy:
+        said += f", after deploy {code_text(alert.deploy)}"
+    return said + _note(alert)
+
+
+def _cold_start(alert: Alert) -> str:
+    """Say that it is a cold start, and what is known of the time after it."""
+    if alert.state == "resolved":
+        return "cold start is over"
+    return f"cold start: {alert.note}" if alert.note else "cold start"
+
+
+_FOUND: Final[Mapping[str, Callable[[Alert], str]]] = MappingProxyType(
+    {"anomaly": _regression, "cold_start": _cold_start}
+)
+"""What is found in place of a promise that breaks, by the kind of the alert."""
+
+
 def _measured(alert: Alert) -> str:
+    if alert.kind == "anomaly":
+        return _effect(alert)
     if alert.kind == "burn":
         promised = "" if alert.target_pct is None else f"{alert.target_pct:.10g} % of requests"
         within = f" within {ms_text(alert.slo_ms)}" if alert.slo_ms is not None else " succeed"

@@ -1,1 +1,1 @@
-"""The four agents: ingest, audit, deploys and notify."""
+"""The agents: ingest, audit and deploys; that of alerts is `streams.delivery`."""

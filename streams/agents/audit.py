@@ -14,16 +14,18 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-import orjson
 import structlog
 from faust.types import TP
 
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
+from tailbudget.schemas.verdicts import Audit as Report
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
+from tailbudget.streams.alert_log import publish
 from tailbudget.streams.assembly import Folded
+from tailbudget.streams.explaining import explained
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
 from tailbudget.streams.owned_service import OwnedService, open_service
@@ -35,6 +37,9 @@ log = structlog.get_logger()
 
 JUDGE_SHARE: Final = 0.02
 """Seconds that one round of judging may take; services that remain are judged in the next."""
+
+NOTICE_S: Final = 1.0
+"""How often a service without news is judged all the same: time alone may move an alert."""
 
 KEEP_S: Final = 10
 """How long a closed and durable pane stays in memory for late records."""
@@ -61,6 +66,7 @@ class Audit:
         consumer: Callable[[], Any],
         outbox: Outbox,
         incarnation: int,
+        report: Callable[[str], Report | None] = lambda _: None,
     ) -> None:
         self.written = 0
         self._unwritten = 0
@@ -69,10 +75,13 @@ class Audit:
         self._consumer = consumer
         self._outbox = outbox
         self._incarnation = incarnation
+        self._report = report
+        self._noticed = 0.0
         self._partitions: dict[int, OwnedPartition] = {}
         self._services: dict[str, OwnedService] = {}
         self._due: dict[str, None] = {}
         self._arrived: dict[str, float] = {}
+        self._heard: dict[str, float] = {}
         self._rolling: list[AuditRow] = []
         self._ready = asyncio.Event()
         self._written = asyncio.Event()
@@ -115,19 +124,28 @@ class Audit:
     async def judge(self) -> None:
         """Judge the services that have news, as many as the share of time allows."""
         began = time.perf_counter()
+        if time.monotonic() - self._noticed >= NOTICE_S:
+            self._noticed = time.monotonic()
+            self._due |= dict.fromkeys(self._services)
         while self._due and time.perf_counter() - began < JUDGE_SHARE:
             name = next(iter(self._due))
             del self._due[name]
             service = self._services[name]
-            held = list(self._partitions[service.partition].assembly.held(name))
-            now_ns = self._now_ns(service)
-            for row in service.audit.rolling(now_ns, held):
-                self._rolling.append(row)
-                self._unwritten += len(row.payload)
-            for payload in service.audit.judge(now_ns, held):
-                await self._outbox.alert(name, orjson.dumps(payload))
+            await self._judge(name, service)
             await asyncio.sleep(0)
         await self._outbox.drain()
+
+    async def _judge(self, name: str, service: OwnedService) -> None:
+        held = list(self._partitions[service.partition].assembly.held(name))
+        now_ns = self._now_ns(service)
+        for row in service.audit.rolling(now_ns, held):
+            self._rolling.append(row)
+            self._unwritten += len(row.payload)
+        clock_ns = service.clock_ns(now_ns, self._heard, time.monotonic())
+        alerts = service.judge(
+            now_ns, clock_ns, held, lambda: explained(service, self._report(name))
+        )
+        await publish(alerts, self._store, self._outbox)
 
     async def flush(self) -> None:
         """Write what changed to ClickHouse, then let the panes topic be committed behind it."""
@@ -210,7 +228,9 @@ class Audit:
 
     async def _touch(self, message: protocol.Segment, partition: OwnedPartition) -> None:
         now = time.monotonic()
-        self._arrived |= {span.source: now for span in message.spans}
+        spoken = {span.source: now for span in message.spans}
+        self._arrived |= spoken
+        self._heard |= spoken
         service = self._services.get(message.service)
         if service is None:
             event_ns = min(span.watermark_ns for span in message.spans)
@@ -226,7 +246,10 @@ class Audit:
             RevokedError: the partition is no longer ours.
         """
         number = partition.tp.partition
-        service = await open_service(name, number, self._settings, self._store, event_ns=event_ns)
+        service, again = await open_service(
+            name, number, self._settings, self._store, event_ns=event_ns
+        )
+        await publish(again, self._store, self._outbox)
         self._require(partition)
         self._services[name] = service
         return service
@@ -252,7 +275,7 @@ class Audit:
         for one in folded:
             self._unwritten += one.size
             for delta in service.panes.fold(one):
-                service.audit.add(delta)
+                service.add(delta)
         self._due[name] = None
 
     async def _write(self, rows: list[StoredPane], audits: list[AuditRow]) -> None:
@@ -290,7 +313,7 @@ class Audit:
     def _now_ns(self, service: OwnedService) -> int:
         watermarks = self._partitions[service.partition].assembly.watermarks()
         since = time.monotonic() - self._settings.stream.idle_s
-        return service.now_ns(watermarks, self._arrived, since)
+        return service.now_ns(watermarks, self._heard, since)
 
     def _settles_ns(self, service: OwnedService) -> int:
         closed_ns = self._now_ns(service) - int(self._settings.stream.grace_s * 1e9)

@@ -27,6 +27,7 @@ from stamped import Stamper
 from tailbudget.models.select import encode_parts
 from tailbudget.schemas.settings import Settings
 from tailbudget.streams import protocol
+from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.assembly import Assembly
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.gathering import Gathering
@@ -141,7 +142,9 @@ class Pipeline:
 
     def _audit(self, service: str) -> ServiceAudit:
         slo = self._settings.service(service).slo
-        return self._audits.setdefault(service, ServiceAudit(service, slo, pane_s=10, link=""))
+        return self._audits.setdefault(
+            service, ServiceAudit(service, slo, pane_s=10, book=AlertBook(service))
+        )
 
     def _source(self, partition: int) -> Intake:
         key = protocol.source_key(TOPIC, partition, 1)

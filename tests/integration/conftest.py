@@ -12,7 +12,7 @@ import pytest
 from running_worker import RunningWorker, settings_for
 
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams.agents.notify import Channel
+from tailbudget.streams.delivery.agent import Channel
 from tailbudget.streams.embedded import EmbeddedBroker
 
 Start = Callable[..., RunningWorker]

@@ -19,7 +19,7 @@ from tailbudget.schemas.connections import ChatChannel
 from tailbudget.schemas.errors import ClickHouseError
 from tailbudget.sinks.chat import FakeChat, open_channels
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams.agents.notify import Channel
+from tailbudget.streams.delivery.agent import Channel
 from tailbudget.streams.embedded import free_port
 
 T0_MS = 1_772_445_600_000  # 2026-03-02T10:00:00Z

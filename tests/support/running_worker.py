@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams.agents.notify import Channel
+from tailbudget.streams.delivery.agent import Channel
 from tailbudget.streams.worker import Worker
 
 PATIENCE_S = 40.0

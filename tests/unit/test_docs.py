@@ -8,7 +8,6 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
@@ -17,6 +16,7 @@ from requests_of import SECOND_NS, T0_NS, columns_of, summary_of
 
 from tailbudget.models import breach, compare, evidence, ranks, sample, sketch, snapshot
 from tailbudget.schemas import ledger, wire
+from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.setting_paths import locate
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import QUANTILES, SloTarget
@@ -34,10 +34,12 @@ from tailbudget.streams import (
     up,
     worker,
 )
-from tailbudget.streams.agents import ingest, notify
+from tailbudget.streams.agents import ingest
+from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.audit_log import discovery
 from tailbudget.streams.audit_log import sample as first_rows
 from tailbudget.streams.cli.app import app
+from tailbudget.streams.delivery import backoff
 from tailbudget.streams.instrument import producer, shipper
 from tailbudget.streams.sources import lines
 
@@ -170,21 +172,23 @@ def test_json_and_python_are_well_formed(page: Path) -> None:
         ast.parse(block)
 
 
-def alert() -> dict[str, Any]:
+def alert() -> Alert:
     """Return the alert of a service that answers too slowly."""
-    audit = service_audit.ServiceAudit("chat", SloTarget(p99_ms=5), pane_s=10, link="here")
+    audit = service_audit.ServiceAudit(
+        "chat", SloTarget(p99_ms=5), pane_s=10, book=AlertBook("chat")
+    )
     times = [T0_NS + i * SECOND_NS // 100 for i in range(1000)]
     slow = columns_of([float(10 + i % 7) for i in range(1000)], ts_ns=times, service="chat")
     audit.add(summary_of(slow, thresholds_ms=(5.0,)))
-    (payload,) = audit.judge(T0_NS + 9 * SECOND_NS, [])
-    return payload
+    (said,) = audit.judge(T0_NS + 9 * SECOND_NS, [])
+    return said
 
 
 def test_the_page_lists_every_key_of_an_alert() -> None:
     """The table names the keys of the message on the alerts topic, and no others."""
     table = rows(DOCS / "windows-and-alerts.md", "| Key | Meaning |")
     named = [name for row in table for name in re.findall(r"`(\w+)`", row[0])]
-    payload = alert()
+    payload = alert().to_payload()
     assert sorted(named) == sorted(payload)
     assert f"`{payload['schema']}`" in table[0][1]
 
@@ -240,8 +244,8 @@ NUMBERS = (
     ("windows-and-alerts.md", f"audits of the last {service_audit.MAX_CAUGHT_UP} are"),
     ("windows-and-alerts.md", f"{rolling_reports.MOST_BEHIND} reports of each window back"),
     ("windows-and-alerts.md", f"about {1 / worker.JUDGE_S:g} times a second"),
-    ("windows-and-alerts.md", f"up to {notify.LONGEST_WAIT_S:g} s"),
-    ("windows-and-alerts.md", f"after {notify.GIVE_UP_S / 60:g} minutes"),
+    ("windows-and-alerts.md", f"up to {backoff.LONGEST_WAIT_S:g} s"),
+    ("windows-and-alerts.md", f"after {backoff.GIVE_UP_S / 60:g} minutes"),
     ("instrument.md", f"holds {instrument.Limits().queue:,} records"),
     ("instrument.md", f"for {instrument.Limits().flush_s:g} s at most"),
     ("instrument.md", f"up to {shipper.INTERVAL_S:g} s of records"),

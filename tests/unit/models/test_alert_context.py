@@ -46,7 +46,7 @@ def test_what_is_not_known_stays_empty() -> None:
 
 
 def test_a_percentile_is_a_measurement() -> None:
-    """What the statistical gate says decides; nothing is no data, few hold, uncounted is blind."""
+    """What the statistical gate says decides; none and few hold, uncounted is blind."""
     row = Percentile("p99", 600.0, 500.0, -100.0, Verdict.BREACH, "all", "", n=2000, over=50)
     few = replace(row, status=Verdict.INSUFFICIENT, n=5)
     firing, calm = BreachState(firing=True, since_ns=1), BreachState()
@@ -55,5 +55,5 @@ def test_a_percentile_is_a_measurement() -> None:
     assert breach_reading(calm, row).condition is Condition.GOOD
     assert breach_reading(firing, few).condition is Condition.HOLD
     assert breach_reading(replace(firing, frozen=True), row).condition is Condition.HOLD
-    assert breach_reading(firing, replace(row, n=0, over=0)).condition is Condition.NO_DATA
+    assert breach_reading(firing, replace(row, n=0, over=0)).condition is Condition.HOLD
     assert breach_reading(firing, replace(row, over=None)).condition is Condition.UNMEASURABLE

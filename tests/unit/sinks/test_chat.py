@@ -5,39 +5,37 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
 import pytest
 from pydantic import SecretStr
 
+from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.connections import ChatChannel
 from tailbudget.schemas.errors import ChatError, ConfigError
 from tailbudget.schemas.messages import ChatMessage
-from tailbudget.sinks.chat import AppriseChat, Chat, FakeChat, open_channels
-from tailbudget.sinks.chat_text import query_text, render
+from tailbudget.sinks.chat import UNLIMITED, AppriseChat, Chat, FakeChat, open_channels
+from tailbudget.sinks.chat_text import query_text
 from tailbudget.sinks.http_answers import retry_after_s
+from tailbudget.streams.delivery.composing import composed
+from tailbudget.streams.delivery.notice import Notice
 
 T0_NS = 1_772_445_600 * 10**9  # 2026-03-02T10:00:00Z
 
-MORE = "more in slow requests than in fast ones"
-
-ALERT: dict[str, Any] = {
-    "service": "chat_<b>*|",
-    "alert": "p99",
-    "state": "firing",
-    "alert_id": "a1",
-    "at_ns": T0_NS + 60 * 10**9,
-    "since_ns": T0_NS,
-    "measured_ms": 1234.5,
-    "slo_ms": 200.0,
-    "tail_driver": "queue",
-    "tail_delta_ms": 987.0,
-    "tail_share_pct": 81.4,
-    "reason": "confident breach over 5 min",
-    "link": "http://127.0.0.1:6066/services/chat",
-}
+ALERT = Alert(
+    service="chat_<b>*|",
+    alert="p99",
+    state="firing",
+    alert_id="a1",
+    at_ns=T0_NS + 60 * 10**9,
+    since_ns=T0_NS,
+    severity="",
+    measured_ms=1234.5,
+    slo_ms=200.0,
+    reason="confident breach over 5 min",
+)
 
 
 @dataclass
@@ -139,9 +137,10 @@ def target(request: pytest.FixtureRequest, receiver: Receiver) -> Target:
 SLACK = "T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7/"
 
 
-def message() -> ChatMessage:
-    """Return the message of `ALERT`."""
-    return render(ALERT)
+def message(**changes: Any) -> ChatMessage:
+    """Return the message of `ALERT` with changes."""
+    alert = replace(ALERT, **changes)
+    return composed([Notice(alert, alert.to_payload(), lambda: None)], UNLIMITED)
 
 
 def test_a_message_arrives_once(target: Target) -> None:
@@ -164,7 +163,7 @@ def test_a_bad_request_is_not_sent_again(target: Target) -> None:
     """A 400 says that the same message will never be taken."""
     target.fail_next(400, {})
     with pytest.raises(ChatError) as caught:
-        target.chat.send(message())
+        target.chat.send(replace(message(), plain=""))
     assert not caught.value.retryable
     assert target.arrived() == []
 
@@ -200,11 +199,15 @@ def test_a_webhook_receives_the_alert_as_json(receiver: Receiver) -> None:
     """A JSON webhook receives the whole alert beside the words, and each its own."""
     url = SecretStr(f"json://127.0.0.1:{receiver.port}/hook?:team=serving")
     chat = AppriseChat(ChatChannel(name="hook", url=url))
-    chat.send(render(ALERT))
-    chat.send(render({**ALERT, "state": "resolved", "alert_id": "a2"}))
+    chat.send(message())
+    chat.send(message(state="resolved", alert_id="a2"))
     (path, first), (_, second) = receiver.bodies
     assert path == "/hook"
-    assert (first["alert"], first["type"], first["team"]) == (ALERT, "failure", "serving")
+    assert (first["alert"], first["type"], first["team"]) == (
+        ALERT.to_payload(),
+        "failure",
+        "serving",
+    )
     assert (second["alert"]["alert_id"], second["type"]) == ("a2", "success")
 
 
@@ -228,45 +231,10 @@ def test_an_unknown_url_is_refused_without_showing_it() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_the_text_tells_all() -> None:
-    """A firing alert tells service, percentile, measured, SLO, driver, since, why, link and SQL."""
-    said = render(ALERT)
-    assert said.title == "[FIRING] chat_<b>*| p99 breaches its SLO"
-    assert said.body.splitlines() == [
-        "`chat_<b>*|` **p99**: 1,234 ms, SLO 200 ms (+517.2%)",
-        f"Tail driver: `queue`, 987 ms {MORE} (81 % of the difference)",
-        "Since 2026-03-02 10:00:00 UTC",
-        "Why: confident breach over 5 min",
-        "Details: http://127.0.0.1:6066/services/chat",
-        "",
-        "```",
-        query_text("chat_<b>*|", T0_NS),
-        "```",
-    ]
-
-
-def test_the_resolution_tells_how_long_it_lasted() -> None:
-    """A resolved alert says for how long the breach lasted."""
-    said = render({**ALERT, "state": "resolved", "measured_ms": 150.0})
-    assert said.title == "[RESOLVED] chat_<b>*| p99 is within its SLO again"
-    assert "Since 2026-03-02 10:00:00 UTC, for 60 s" in said.body
-    assert "150 ms, SLO 200 ms (-25.0%)" in said.body
-
-
-def test_what_is_not_measured_is_said() -> None:
-    """A note stands in for a figure, and nothing is made up for what is not known."""
-    bare = {key: ALERT[key] for key in ("service", "alert", "state", "alert_id")}
-    assert render(bare).body.startswith("`chat_<b>*|` **p99**: not measured\n")
-    noted = render({**bare, "note": "over 30,000 ms (timeout)", "slo_ms": 500.0})
-    assert "over 30,000 ms (timeout), SLO 500 ms\n" in noted.body
-    both = render({**ALERT, "note": "3 failed"})
-    assert "1,234 ms, SLO 200 ms (+517.2%); 3 failed\n" in both.body
-
-
 def test_a_name_cannot_leave_its_quotes() -> None:
     """A service name with a quote stays one SQL text and one code span."""
     assert r"service = 'it\'s \\'" in query_text("it's \\", None)
-    assert render({**ALERT, "service": "a`b"}).body.startswith("`a'b` ")
+    assert message(service="a`b").body.startswith("`a'b` ")
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,6 @@ def test_a_recovery_says_how_long_and_what_it_cost() -> None:
         ({"cause": ""}, "Probable cause: none has evidence yet"),
         ({"state": "no_data"}, "[NO DATA] chat slo:latency cannot be judged"),
         ({"change_reason": "severity_rose"}, "burns its error budget faster"),
-        ({"kind": "anomaly", "state": "firing"}, "has become slower for the same work"),
         ({"kind": "percentile", "measured_ms": 750.0}, "750 ms, SLO 500 ms (+50.0%)"),
         (
             {"kind": "percentile", "note": "over 30,000 ms (timeout)"},
@@ -96,6 +95,41 @@ def test_a_recovery_says_how_long_and_what_it_cost() -> None:
 def test_what_differs_is_said(changes: dict[str, object], line: str) -> None:
     """Each situation has its own words."""
     assert any(line in text for text in said(words(burn(**changes))))
+
+
+ANOMALY = burn(
+    alert="anomaly:model_forward", kind="anomaly", severity="ticket", slo_ms=None, target_pct=None,
+    budget_left_pct=None, budget_exhausted_ns=None, effect_pct=31.2, effect_low_pct=27.0,
+    effect_high_pct=36.0, effect_ms=14.2, onset_ns=T0_NS + 130 * SECOND_NS, deploy="abc123",
+)  # fmt: skip
+"""A stage that has become slower."""
+
+
+def test_an_anomaly_says_how_much_slower_the_same_work_is() -> None:
+    """Stage, effect with its interval, since when by the records, and after which deploy."""
+    lines = said(words(ANOMALY))
+    assert lines[0] == (
+        "[FIRING ticket] chat: latency regression in model_forward,"
+        " +31 % for the same input shapes, since 10:02:10, after deploy abc123"
+    )
+    assert lines[1] == (
+        "`chat` **anomaly:model_forward**: +31 % for the same input shapes (+27 to +36 %),"
+        " 14.2 ms a request, after deploy `abc123`"
+    )
+    assert "Since 2026-03-02 10:02:10 UTC" in lines
+    over = said(words(replace(ANOMALY, state="resolved", at_ns=T0_NS + 730 * SECOND_NS)))
+    assert over[0].startswith("[RESOLVED] chat: no longer latency regression in model_forward")
+    assert "It lasted 10 min, from 2026-03-02 10:02:10 UTC" in over
+
+
+def test_a_cold_start_says_that_it_is_one() -> None:
+    """What is known of the time after it is said with it, and its end is no breach's."""
+    cold = burn(alert="cold_start", kind="cold_start", severity="ticket", target_pct=None,
+                measured_ms=900.0, note="steady state is within SLO")  # fmt: skip
+    lines = said(words(cold))
+    assert lines[0] == "[FIRING ticket] chat: cold start: steady state is within SLO"
+    assert lines[1].endswith("900 ms, SLO 500 ms (+80.0%); steady state is within SLO")
+    assert said(words(replace(cold, state="resolved")))[0] == "[RESOLVED] chat: cold start is over"
 
 
 def test_thirty_five_cohorts_are_one_message() -> None:

@@ -10,6 +10,7 @@ from random_records import PANE_NS, T0_NS, random_columns
 from tailbudget.models.summarise import summarise
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.wire import encode
+from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.owned_partition import OwnedPartition
 from tailbudget.streams.owned_service import OwnedService
@@ -17,6 +18,7 @@ from tailbudget.streams.pane_store import PaneStore
 from tailbudget.streams.protocol import Segment, Span
 from tailbudget.streams.service_audit import ServiceAudit
 from tailbudget.streams.settling import settles_ns
+from tailbudget.streams.slo_audit import SloAudit
 
 CLOSED_NS = T0_NS + 9 * PANE_NS
 
@@ -36,8 +38,11 @@ def settles(*waiting: Summary, held: Summary | None = None, settled_ns: int = 0)
         spans = (Span("requests:1:1", 0, 9, T0_NS),)
         partition.assembly.receive(2, Segment(spans, 1, 0, 1, held.service, encode(held)))
     panes = PaneStore("chat", pane_s=10, known_ns=None)
-    audit = ServiceAudit("chat", None, pane_s=10, link="")
-    return settles_ns(OwnedService(0, panes, audit, settled_ns=settled_ns), partition, CLOSED_NS)
+    book = AlertBook("chat")
+    audit = ServiceAudit("chat", None, pane_s=10, book=book)
+    slo = SloAudit((), (), pane_s=10, book=book)
+    service = OwnedService(0, panes, book, audit, slo, settled_ns=settled_ns)
+    return settles_ns(service, partition, CLOSED_NS)
 
 
 def test_without_anything_waiting_it_is_what_has_closed() -> None:

@@ -26,7 +26,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.alert_log import change_row, publish
 from tailbudget.streams.slo_audit import SloAudit
-from tailbudget.streams.slo_opening import open_slo_audit
+from tailbudget.streams.slo_opening import open_book, open_slo_audit
 
 SLO = Objective("chat", "latency", Fraction(99, 100), threshold_ms=500.0)
 MINUTE_NS = 60 * SECOND_NS
@@ -231,7 +231,10 @@ def test_a_worker_takes_over_from_clickhouse(clickhouse: ClickHouse) -> None:
     asyncio.run(publish(whole[:1], clickhouse, topic))
     asyncio.run(publish([], clickhouse, topic))
     now_ns = T0_NS + 1200 * SECOND_NS
-    opened, again = asyncio.run(open_slo_audit("chat", settings, clickhouse, now_ns=now_ns))
+    book, again = asyncio.run(open_book("chat", clickhouse))
     assert again == topic.sent == whole[:1]
+    opened = asyncio.run(
+        open_slo_audit(book, settings, clickhouse, now_ns=now_ns, newest_ns=now_ns)
+    )
     assert judge(opened, 600, 1200) == whole[1:]
     assert opened.budgets(now_ns)["latency"].measured.bad == 600

@@ -14,6 +14,7 @@ from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.pane_store import PaneStore
 from tailbudget.streams.service_audit import ServiceAudit
@@ -25,7 +26,7 @@ NEWEST_NS = T0_NS + 75 * MINUTE_NS
 
 
 def service_audit() -> ServiceAudit:
-    return ServiceAudit("chat", SLO, pane_s=10, link="")
+    return ServiceAudit("chat", SLO, pane_s=10, book=AlertBook("chat"))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def taken_over(store: ClickHouse, now_ns: int) -> ServiceAudit:
     """An audit of what ClickHouse has, as a worker opens it."""
     audit = service_audit()
     totals = store.recent_totals("chat", audit.reach_ns(now_ns), audit.fine_ns(now_ns))
-    audit.restore(totals, [], fine_ns=audit.fine_ns(now_ns))
+    audit.restore(totals, fine_ns=audit.fine_ns(now_ns))
     return audit
 
 
