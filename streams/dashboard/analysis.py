@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from tailbudget.models.narrow import narrowed
+from tailbudget.models.plots import MAX_POINTS
 from tailbudget.models.report import report
+from tailbudget.models.sampled import Floats, sampled
 from tailbudget.schemas.settings import Settings
+from tailbudget.schemas.summary import Summary
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.sinks.report.json_report import as_json
 from tailbudget.streams.dashboard.asked import Asked
@@ -31,16 +36,30 @@ def analysis(settings: Settings, store: ClickHouse, asked: Asked, *, now_ns: int
     chosen = options(settings, asked.service)
     if chosen.slo is None:
         chosen = replace(chosen, slo=remembered(store, asked.service))
-    found = report(narrowed(evidence, asked.cohort), chosen)
-    plots = found.plots
-    scatter = {
-        "stage": plots.scatter_stage if plots else "",
-        "covariate": plots.scatter_covariate if plots else "",
-        "points": plots.scatter if plots else (),
-    }
+    wanted = narrowed(evidence, asked.cohort)
+    found = report(wanted, chosen)
     return {
         **as_json(found),
-        "scatter": scatter,
+        "sample": _sample(wanted.total),
         "since_s": at.since_s,
         "until_s": at.until_s,
     }
+
+
+def _sample(total: Summary) -> list[dict[str, Any]]:
+    """Return sampled requests, uniform among the successful ones: their stages and their shape."""
+    rows = sampled(total)
+    return [
+        {
+            "id": rows.ids[at],
+            "stages": _known(rows.stages, rows.stage_ms[at]),
+            "shape": _known(rows.covariates, rows.covariate[at]),
+        }
+        for at in range(min(len(rows), MAX_POINTS))
+    ]
+
+
+def _known(names: Sequence[str], values: Floats) -> dict[str, float]:
+    """Return what a request carries, by name."""
+    pairs = zip(names, values.tolist(), strict=True)
+    return {name: value for name, value in pairs if math.isfinite(value)}

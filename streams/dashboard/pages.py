@@ -71,7 +71,7 @@ def json(value: Any, *, status: int = 200) -> web.Response:
 
 def refusal(error: TailbudgetError) -> web.Response:
     """Return what is the matter, with its remedy, for a page to show."""
-    status = 404 if isinstance(error, ConfigError) else 503
+    status = 400 if isinstance(error, ConfigError) else 503
     return json({"error": error.message, "remedy": error.remedy}, status=status)
 
 

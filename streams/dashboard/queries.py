@@ -1,4 +1,4 @@
-"""The ten ready queries of the SQL page."""
+"""The ten ready queries of the SQL page: the questions of docs/sql.md."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ ORDER BY start, stage""",
     Ready(
         "Did users get what was promised, with failures counted as the slowest requests?",
         """SELECT start, requests, failed, p50_ms, p95_ms, p99_ms, failures_from_pct
-FROM end_to_end(window = 60)
+FROM end_to_end(window = 300)
 WHERE service = {SERVICE} AND start >= {FROM} AND start < {TO}
 ORDER BY start""",
     ),
     Ready(
-        "How much of the error budget did each five minutes spend, for a budget of 1 %?",
+        "How much of the error budget did each hour spend, for a budget of 1 %?",
         """SELECT start, threshold_ms, requests, bad, good_pct, burn_rate
-FROM slo_compliance(window = 300, budget_pct = 1)
+FROM slo_compliance(window = 3600, budget_pct = 1)
 WHERE service = {SERVICE} AND start >= {FROM} AND start < {TO}
 ORDER BY start, threshold_ms""",
     ),
@@ -66,9 +66,9 @@ ORDER BY r2 DESC""",
 FROM cold_filtered(service = {SERVICE}, from = {FROM}, to = {TO}, minutes = 5, env = '')""",
     ),
     Ready(
-        "What was the slowest request in a thousand, for each stage of each minute?",
+        "What was the slowest request in a thousand, for each stage of each hour?",
         """SELECT start, stage, n, ms AS p999_ms
-FROM percentile(q = 0.999, window = 60)
+FROM percentile(q = 0.999, window = 3600)
 WHERE service = {SERVICE} AND start >= {FROM} AND start < {TO}
 ORDER BY start, stage""",
     ),

@@ -37,15 +37,22 @@ export async function ask(path, options = {}) {
   throw new Error(`${body.error ?? `The server answers HTTP ${response.status}`}.${remedy}`);
 }
 
-/** Call `refresh` now, when the address changes, and when something was written; one at a time. */
-export function keepFresh(refresh) {
+/** Call each of `refreshes` now, when the address changes, and when something was written. */
+export function keepFresh(...refreshes) {
+  const all = refreshes.map(oneAtATime);
+  const run = () => all.forEach((one) => one());
+  onLook(run);
+  listen(run);
+  run();
+}
+
+/** Return a call that, while it runs, is called once more at the end and not beside. */
+function oneAtATime(refresh) {
   let running = false;
   let again = false;
-  const run = async () => {
-    if (running) {
-      again = true;
-      return;
-    }
+  return async () => {
+    again = running;
+    if (running) return;
     running = true;
     do {
       again = false;
@@ -53,9 +60,6 @@ export function keepFresh(refresh) {
     } while (again);
     running = false;
   };
-  onLook(run);
-  listen(run);
-  run();
 }
 
 /** Show whether the server can be heard, and call `run` when something was written. */

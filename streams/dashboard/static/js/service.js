@@ -3,7 +3,7 @@
 import { ask, keepFresh, say } from "./live.js";
 import { make, name, pill } from "./dom.js";
 import { count, duration, ms, time } from "./format.js";
-import { asked, cohort, query, setLook } from "./look.js";
+import { asked, cohort, onLook, query, setLook } from "./look.js";
 import { Panel } from "./panel.js";
 import { burn } from "./service/burn.js";
 import { heat } from "./service/heat.js";
@@ -21,7 +21,6 @@ const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", ...Obj
 
 let series = null;
 let analysis = null;
-let analysedFor = "";
 
 function ranges() {
   const now = query();
@@ -100,8 +99,8 @@ async function refreshAnalysis(wanted) {
     const found = await ask(`/data/analysis?${wanted}`);
     if (wanted !== asked(service)) return;
     analysis = found;
-    analysedFor = wanted;
     paint(FROM_ANALYSIS, analysis);
+    if (series) stages(panels.stages, series, analysis);
   } catch (error) {
     failed(Object.keys(FROM_ANALYSIS), error);
   }
@@ -112,13 +111,23 @@ for (const button of document.querySelectorAll("[data-last]")) {
 }
 
 let before = null;
-keepFresh(async () => {
+
+/** What is asked for now; panels say that they load when it is something new. */
+function begin() {
   const wanted = asked(service);
+  if (before === wanted) return wanted;
+  before = wanted;
+  analysis = null;
+  loading();
   filters();
   ranges();
-  if (before !== wanted) loading();
-  before = wanted;
-  if (analysedFor !== wanted) analysis = null;
-  await Promise.all([refreshSeries(wanted), refreshAnalysis(wanted)]);
-  if (series && analysis && before === wanted) stages(panels.stages, series, analysis);
+  return wanted;
+}
+
+// The zone, and what a chart shows of what is here already, change without asking again.
+onLook(() => {
+  ranges();
+  if (series) paint(FROM_SERIES, series);
+  if (analysis) paint(FROM_ANALYSIS, analysis);
 });
+keepFresh(() => refreshSeries(begin()), () => refreshAnalysis(begin()));

@@ -14,6 +14,7 @@ const services = document.getElementById("sql-service");
 const run = document.getElementById("run");
 
 const MOST_LINES = 12;
+const RANGE_S = 6 * 3600; // of a ready query: minutes of a few stages fit into one answer
 const quoted = (text) => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 const stamp = (second) => `'${new Date(second * 1000).toISOString().slice(0, 19).replace("T", " ")}'`;
 
@@ -22,7 +23,7 @@ let known = [];
 function filled(sql) {
   const row = known.find((one) => one.service === services.value);
   const until = row ? row.newest_s + row.pane_s : Math.floor(Date.now() / 1000);
-  return sql.replaceAll("{SERVICE}", quoted(row?.service ?? "chat")).replaceAll("{FROM}", stamp(until - 3600)).replaceAll("{TO}", stamp(until));
+  return sql.replaceAll("{SERVICE}", quoted(row?.service ?? "chat")).replaceAll("{FROM}", stamp(until - RANGE_S)).replaceAll("{TO}", stamp(until));
 }
 
 const isTime = (type) => /DateTime/.test(type);
