@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from tailbudget.models.binomial import lower_tail
@@ -77,6 +78,7 @@ class Burn:
     holding: bool
 
 
+@lru_cache(maxsize=4096)
 def rules_of(objective: Objective) -> tuple[BurnRule, ...]:
     """Return the rules of an objective: its own, or the standard ones of its period."""
     if objective.rules:

@@ -64,10 +64,12 @@ class SloCounts:
     def between(self, start_ns: int, end_ns: int) -> Tally:
         """Return the held slices with events that start in [start_ns, end_ns)."""
         low, high = self._clip(-(-start_ns // self.slice_ns), -(-end_ns // self.slice_ns))
-        numbers = np.arange(low, high)
-        cells = self._cells[:, numbers % self._capacity]
-        filled = cells.any(axis=0)
-        return Tally(self.slice_ns, numbers[filled] * self.slice_ns, *cells[:, filled])
+        first, end = low % self._capacity, high % self._capacity
+        cells = self._cells[:, first:end]
+        if low < high and first >= end:
+            cells = np.concatenate([self._cells[:, first:], self._cells[:, :end]], axis=1)
+        filled = np.flatnonzero(cells[0] | cells[1] | cells[2])
+        return Tally(self.slice_ns, (filled + low) * self.slice_ns, *cells[:, filled])
 
     def newest_before(self, now_ns: int) -> int | None:
         """Return the end of the newest slice with events that begins by now; None without any."""

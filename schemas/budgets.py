@@ -61,3 +61,34 @@ class Budgets:
     measured: Budget
     corrected: Budget | None
     excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """An error budget as ClickHouse keeps it; the fields are the columns of `budgets`, in order.
+
+    Attributes:
+        service: the service's name.
+        objective: name of the objective.
+        at_ns: event time.
+        total: events of the period so far.
+        bad: those of them that were bad.
+        target_pct: share of events that must be good.
+        left_pct: part of the budget that is left.
+        corrected_pct: the same without maintenance; None where there was none.
+        burn_rate: of the newest events.
+        exhausted_ns: when the budget is spent at this rate.
+        status: of its alert, one of `AlertStatus`.
+    """
+
+    service: str
+    objective: str
+    at_ns: int
+    total: int
+    bad: int
+    target_pct: float
+    left_pct: float | None
+    corrected_pct: float | None
+    burn_rate: float | None
+    exhausted_ns: int | None
+    status: str

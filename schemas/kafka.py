@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_va
 
 from tailbudget.schemas.settings_base import Group, Name, refuse
 
-OWN_TOPICS: Final = ("panes", "deploys", "alerts", "dead-letters", "signals")
+OWN_TOPICS: Final = ("panes", "deploys", "alerts", "dead-letters", "signals", "models")
 """The topics that we write ourselves, without their prefix."""
 
 RequestFormat = Literal[
@@ -130,8 +130,13 @@ class KafkaSettings(Group):
 
     @property
     def signals_topic(self) -> str:
-        """Decisions for gateways."""
+        """What hardware, engines and platforms measure of themselves."""
         return f"{self.prefix}.signals"
+
+    @property
+    def models_topic(self) -> str:
+        """States of the models of each service."""
+        return f"{self.prefix}.models"
 
     @property
     def own_topics(self) -> tuple[str, ...]:

@@ -146,6 +146,10 @@ class Correction:
     end_ns: int
     why: str
 
+    def covers(self, at_ns: int) -> bool:
+        """Return whether a moment is in it."""
+        return self.start_ns <= at_ns < self.end_ns
+
 
 def share(percent: float | str) -> Fraction:
     """Return per cent as an exact share: 99.9 is 999/1000, as it is written.

@@ -26,6 +26,7 @@ class Outbox:
         alerts: str,
         dead_letters: str,
         deploys: str,
+        models: str,
         partitions: Callable[[], int],
     ) -> None:
         self._producer = producer
@@ -33,6 +34,7 @@ class Outbox:
         self._alerts = alerts
         self._dead_letters = dead_letters
         self._deploys = deploys
+        self._models = models
         self._partitions = partitions
         self._sent: list[Any] = []
         self.reached: dict[int, int] = {}
@@ -57,6 +59,10 @@ class Outbox:
     async def alert(self, service: str, value: bytes) -> None:
         """Send to the alerts topic."""
         await self._send(self._alerts, service.encode(), value, None)
+
+    async def model(self, key: bytes, value: bytes, partition: int) -> None:
+        """Send a part of a state to the partition that has the service's panes, too."""
+        await self._send(self._models, key, value, partition)
 
     async def drain(self) -> None:
         """Wait until the broker has acknowledged all that was sent.

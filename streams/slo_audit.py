@@ -13,13 +13,16 @@ from tailbudget.models.tally import merge_tallies, tally
 from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.alerts import AlertStatus
-from tailbudget.schemas.budgets import Budgets
+from tailbudget.schemas.budgets import BudgetRow, Budgets
 from tailbudget.schemas.cohorts import cohort_text
 from tailbudget.schemas.objectives import Correction, Objective
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.tally import Tally
 from tailbudget.streams.alert_book import AlertBook, Explain
 from tailbudget.streams.slo_series import SloSeries
+
+KEPT_NS: Final = 10 * SECOND_NS
+"""Budgets are over days too: how often what is left of them is kept."""
 
 JUDGE_NS: Final = SECOND_NS
 """Objectives are over days: a second between two judgements loses nothing."""
@@ -52,7 +55,7 @@ class SloAudit:
         self.series = {one.name: SloSeries(one, pane_s) for one in objectives}
         self._corrections = tuple(corrections)
         self._book = book
-        self._judged_ns = -(2**62)
+        self._judged_ns = self._kept_ns = -(2**62)
 
     def add(self, delta: Summary) -> None:
         """Add records that count for good, with their cohorts."""
@@ -88,6 +91,29 @@ class SloAudit:
             name: budgets(one.period_tally(), one.objective, now_ns, self._corrections)
             for name, one in self.series.items()
         }
+
+    def rows(self, now_ns: int) -> list[BudgetRow]:
+        """Return what is left of each budget, to be kept; at most every 10 s of event time."""
+        if 0 <= now_ns - self._kept_ns < KEPT_NS:
+            return []
+        self._kept_ns = now_ns
+        return [self._row(name, one, now_ns) for name, one in self.budgets(now_ns).items()]
+
+    def _row(self, name: str, said: Budgets, now_ns: int) -> BudgetRow:
+        left = said.measured
+        return BudgetRow(
+            service=self._book.service,
+            objective=name,
+            at_ns=now_ns // KEPT_NS * KEPT_NS,
+            total=left.total,
+            bad=left.bad,
+            target_pct=left.target_pct,
+            left_pct=left.left_pct,
+            corrected_pct=said.corrected.left_pct if said.corrected else None,
+            burn_rate=left.burn_rate,
+            exhausted_ns=left.exhausted_ns,
+            status=self._book.state(f"{PREFIX}{name}").shown.value,
+        )
 
     def _judge(
         self, one: SloSeries, now_ns: int, held: Sequence[Summary], explain: Explain

@@ -109,6 +109,8 @@ class View:
         """Return the events of a window that ends now: requests, or slices that are over."""
         if self.series.objective.slice_s is not None:
             return self._slices(seconds)
+        if not len(self.newest.start_ns):
+            return self.panes.last(self.now_ns, seconds * SECOND_NS)
         pane_ns = self.series.pane_ns
         end = self.now_ns // pane_ns + 1
         start = end - max(seconds * SECOND_NS // pane_ns, 1)

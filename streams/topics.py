@@ -18,6 +18,9 @@ _HOUR_MS: Final = 3_600_000
 _LONG_H: Final = 30 * 24
 """Deploys, alerts and dead letters are few, and are asked for long after."""
 
+SEGMENT_S: Final = 600
+"""States of models replace each other every minute or so, and whoever takes over reads them all."""
+
 _PATIENCE_S: Final = 15.0
 
 MAX_MESSAGE_BYTES: Final = 4_194_304
@@ -35,6 +38,8 @@ class TopicSpec:
         ours: whether we alone write it, so that its partitions and policy are ours to say.
         cleanup: the value of `cleanup.policy`.
         retention_h: hours that messages are kept.
+        segment_s: seconds after which a segment is closed, so that it can be compacted; 0 leaves
+            that to the broker.
     """
 
     name: str
@@ -42,23 +47,27 @@ class TopicSpec:
     ours: bool
     cleanup: str
     retention_h: int
+    segment_s: int = 0
 
     def config(self) -> dict[str, str]:
         """Return the topic's settings for the broker."""
         retention_ms = str(self.retention_h * _HOUR_MS)
+        segment = {"segment.ms": str(self.segment_s * 1000)} if self.segment_s else {}
         return {
             "cleanup.policy": self.cleanup,
             "retention.ms": retention_ms,
             "max.message.bytes": str(MAX_MESSAGE_BYTES),
+            **segment,
         }
 
 
 def topic_specs(kafka: KafkaSettings) -> tuple[TopicSpec, ...]:
     """Return the topics that a worker needs.
 
-    Dead letters and signals are compacted: of the messages about one source offset, or one
-    service, the newest counts. Deploys are not: whoever announces them may leave the key out,
-    which a compacted topic refuses, or use the service's name, which would lose the older ones.
+    Dead letters and models are compacted: of the messages about one source offset, or one
+    service, the newest counts. Signals are not, for each is a value of its own time, nor deploys:
+    whoever announces them may leave the key out, which a compacted topic refuses, or use the
+    service's name, which would lose the older ones.
     """
     many, kept_h, long_h = kafka.partitions, kafka.retention_h, max(kafka.retention_h, _LONG_H)
     requests = [TopicSpec(r.topic, many, False, "delete", kept_h) for r in kafka.requests]
@@ -68,7 +77,8 @@ def topic_specs(kafka: KafkaSettings) -> tuple[TopicSpec, ...]:
         TopicSpec(kafka.deploys_topic, many, True, "delete", long_h),
         TopicSpec(kafka.alerts_topic, many, True, "delete", long_h),
         TopicSpec(kafka.dead_letters_topic, many, True, "compact,delete", long_h),
-        TopicSpec(kafka.signals_topic, many, True, "compact,delete", kept_h),
+        TopicSpec(kafka.signals_topic, many, True, "delete", kept_h),
+        TopicSpec(kafka.models_topic, many, True, "compact,delete", long_h, SEGMENT_S),
     )
 
 

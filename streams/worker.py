@@ -21,6 +21,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
+from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.delivery.agent import Channel, Delivery
 from tailbudget.streams.held_positions import HeldPositions
@@ -28,9 +29,11 @@ from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
 from tailbudget.streams.kafka import admin, kafka_config
 from tailbudget.streams.memory import TRIM_S, give_back
+from tailbudget.streams.model_states import ModelStates
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
+from tailbudget.streams.silences import REFRESH_S, Silences
 from tailbudget.streams.sources import decoder
 from tailbudget.streams.stalls import StallGuard
 from tailbudget.streams.topics import ensure_topics
@@ -86,15 +89,25 @@ class Worker:
             incarnations=lives,
             positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
         )
+        self._anomalies = Anomalies(
+            settings,
+            store=store,
+            states=ModelStates(kafka_config(settings.kafka), settings.kafka.models_topic),
+            outbox=self._outbox(),
+        )
         self._reports = RollingReports(settings, store, self._settled)
+        self._silences = Silences(store)
         self._audit = Audit(
             settings,
             store=store,
             consumer=self._consumer,
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
+            anomalies=self._anomalies,
+            silences=self._silences,
             report=self._reports.newest,
         )
+        self._anomalies.owner = self._audit
         self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
         self._deploys = Deploys(store, self._consumer)
         self._stalls = StallGuard(self._seek)
@@ -118,8 +131,10 @@ class Worker:
         every = [
             (self.settings.stream.tick_s, self._ingest.tick),
             (JUDGE_S, self._audit.judge),
+            (self.settings.stream.tick_s, self._anomalies.tick),
             (self.settings.stream.flush_s, self._audit.flush),
             (REPORT_S, self._reports.draw),
+            (REFRESH_S, self._silences.refresh),
             (TRIM_S, give_back),
         ]
         if self.settings.kafka.contiguous:
@@ -183,7 +198,7 @@ class Worker:
             "pid": os.getpid(),
             "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
             "ingest": self._ingest.status(),
-            "audit": self._audit.status() | self._reports.status(),
+            "audit": self._audit.status() | self._reports.status() | self._anomalies.status(),
             "chat": {
                 "delivered": self._delivery.delivered,
                 "undelivered": self._delivery.undelivered,
@@ -212,6 +227,7 @@ class Worker:
             alerts=kafka.alerts_topic,
             dead_letters=kafka.dead_letters_topic,
             deploys=kafka.deploys_topic,
+            models=kafka.models_topic,
             partitions=lambda: kafka.partitions,
         )
 
@@ -246,6 +262,7 @@ class Worker:
         with contextlib.suppress(TimeoutError, UnavailableError):
             async with asyncio.timeout(STOP_S):
                 await self._audit.reach(await self._ingest.finish())
+                await self._anomalies.finish()
                 await self._audit.flush()
 
     async def _pause(self) -> bool:

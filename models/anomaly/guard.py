@@ -86,6 +86,22 @@ class Guard:
         """Neither score nor learn before a time: replicas are cold after a deploy."""
         self.cold_until_s = max(self.cold_until_s, until_ns / 1e9)
 
+    def residuals(self, rows: TickRows) -> tuple[list[str], Floats]:
+        """Return stage and ln(measured / expected) of each row that is expected; learn nothing.
+
+        What is usual for the key is subtracted, so that 0 is normal.
+        """
+        index = self.shapes.resolve(rows.keys)
+        self.grow(len(self.shapes.keys))
+        bank = self.shapes.bank
+        at = np.flatnonzero(np.isfinite(rows.ms) & (rows.ms > 0))
+        at = at[index[rows.key[at]] >= 0]
+        at = at[bank.ready[index[rows.key[at]]]]
+        key, read = index[rows.key[at]], self.shapes.read(index[rows.key[at]], some(rows, at))
+        key, slots, ms = key[read.complete], read.values[read.complete], rows.ms[at][read.complete]
+        residual = np.log(ms / bank.predict(key, slots, terms(slots))) - bank.middle[key]
+        return [self.shapes.keys[k].stage for k in key.tolist()], residual
+
     def accept(self, now_ns: int, stage: str, cohorts: Sequence[str] = ()) -> list[Anomaly]:
         """Declare the present latency of a stage normal, for some cohorts or (none given) all."""
         wanted = [

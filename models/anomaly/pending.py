@@ -56,8 +56,8 @@ class Pending:
 
 
 def joined(batches: Iterable[Batch]) -> Iterator[Batch]:
-    """Yield batches as few larger ones: those in a row with the same keys and covariates."""
-    for _, group in groupby(batches, lambda batch: (batch.rows.keys, batch.rows.covariates)):
+    """Yield batches as few larger ones: those in a row with the same covariates."""
+    for _, group in groupby(batches, lambda batch: batch.rows.covariates):
         parts = list(group)
         yield Batch(
             np.concatenate([part.at_s for part in parts]),

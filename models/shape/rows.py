@@ -10,16 +10,19 @@ from numpy.typing import NDArray
 from tailbudget.schemas.anomalies import TickRows
 
 
-def some(rows: TickRows, at: NDArray[np.bool_]) -> TickRows:
-    """Return the rows where `at` [N] is true."""
+def some(rows: TickRows, at: NDArray[np.bool_] | NDArray[np.intp]) -> TickRows:
+    """Return the rows at these places, or where `at` [N] is true."""
     return TickRows(rows.keys, rows.key[at], rows.ms[at], rows.covariates, rows.covariate[at])
 
 
 def together(parts: Sequence[TickRows]) -> TickRows:
-    """Return the rows of all parts, at least one, which have the same keys and covariates."""
+    """Return the rows of all parts, at least one, which have the same covariates.
+
+    Their keys may differ, so the union names none.
+    """
     first = parts[0]
     return TickRows(
-        first.keys,
+        (),
         np.concatenate([part.key for part in parts]),
         np.concatenate([part.ms for part in parts]),
         first.covariates,

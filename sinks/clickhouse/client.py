@@ -6,19 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from tailbudget.schemas.alert_rows import ChangeRow, NoticeRow
+from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow, SignalRow
 from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.budgets import BudgetRow
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.schemas.objectives import Objective
 from tailbudget.schemas.rows import AlertRow, DeployRow, StoredPane
+from tailbudget.schemas.silences import Silence
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.tally import Tally
 from tailbudget.sinks.clickhouse import (
     alert_log,
+    anomalies,
+    budgets,
     migrate,
     panes,
     query,
     records,
     rollups,
+    silences,
     slo_counts,
     totals,
 )
@@ -143,6 +149,18 @@ class ClickHouse:
         """Return the newest notice of each alert of a service on each channel."""
         return alert_log.last_notices(self._writer, service)
 
+    def write_budgets(self, rows: Sequence[BudgetRow]) -> None:
+        """Write what is left of error budgets."""
+        budgets.write_budgets(self._writer, rows)
+
+    def write_silence(self, silence: Silence) -> None:
+        """Write a silence; a newer version replaces an older one."""
+        silences.write_silence(self._writer, silence)
+
+    def silences(self, after_ns: int) -> list[Silence]:
+        """Return the silences that end after a time, the first to end first."""
+        return silences.silences(self._writer, after_ns)
+
     def read_tally(self, objective: Objective, since_ns: int, until_ns: int, slice_s: int) -> Tally:
         """Return good and bad requests of an objective in the panes of a range."""
         return slo_counts.read_tally(self._writer, objective, since_ns, until_ns, slice_s)
@@ -150,6 +168,52 @@ class ClickHouse:
     def recent_deploys(self, service: str, since_ns: int) -> list[DeployRow]:
         """Return the deploys of a service that were last announced at or after a time."""
         return records.recent_deploys(self._writer, service, since_ns)
+
+    def deploys_of(self, services: Sequence[str], since_ns: int) -> dict[str, list[DeployRow]]:
+        """Return the deploys of some services that were last announced at or after a time."""
+        return anomalies.deploys_of(self._writer, services, since_ns)
+
+    def write_anomalies(self, rows: Sequence[AnomalyRow]) -> None:
+        """Write changes of anomalies."""
+        anomalies.write_anomalies(self._writer, rows)
+
+    def anomalies_between(self, service: str, since_ns: int, until_ns: int) -> list[AnomalyRow]:
+        """Return all changes of the anomalies that went on at some moment of a range."""
+        return anomalies.anomalies_between(self._writer, service, since_ns, until_ns)
+
+    def write_shape_models(self, rows: Sequence[ShapeModelRow]) -> None:
+        """Write shape models as they are."""
+        anomalies.write_shape_models(self._writer, rows)
+
+    def model_states(
+        self, service: str, since_ms: int, until_ms: int
+    ) -> list[tuple[str, str, int]]:
+        """Return (stage, state, cohorts) as the shape models last were within a range."""
+        return anomalies.model_states(self._writer, service, since_ms, until_ms)
+
+    def write_cold_windows(self, rows: Sequence[ColdWindowRow]) -> None:
+        """Write cold windows."""
+        anomalies.write_cold_windows(self._writer, rows)
+
+    def learnt_warm_up_min(self, service: str) -> float | None:
+        """Return minutes until a service is warm after a deploy; None while that is not known."""
+        return anomalies.learnt_warm_up_min(self._writer, service)
+
+    def newest_causes(self, service: str, since_ms: int) -> dict[str, str]:
+        """Return the cause that the newest report since a time names for each stage."""
+        return anomalies.newest_causes(self._writer, service, since_ms)
+
+    def newest_fits(self, service: str, since_ms: int) -> dict[str, float]:
+        """Return R² of the best covariate of each stage in the newest report since a time."""
+        return anomalies.newest_fits(self._writer, service, since_ms)
+
+    def write_signals(self, rows: Sequence[SignalRow]) -> None:
+        """Write signals."""
+        anomalies.write_signals(self._writer, rows)
+
+    def signals_between(self, service: str, since_ms: int, until_ms: int) -> list[SignalRow]:
+        """Return the signals of a service in a range, by name, instance and time."""
+        return anomalies.signals_between(self._writer, service, since_ms, until_ms)
 
     def panes_by_span(self, spans: rollups.Spans) -> dict[int, rollups.PanesOf]:
         """Return what panes there are, by the start of their span."""

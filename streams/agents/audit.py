@@ -18,12 +18,14 @@ import structlog
 from faust.types import TP
 
 from tailbudget.schemas.audit_rows import AuditRow
+from tailbudget.schemas.budgets import BudgetRow
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.verdicts import Audit as Report
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import protocol
 from tailbudget.streams.alert_log import publish
+from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.explaining import explained
 from tailbudget.streams.outbox import Outbox
@@ -31,6 +33,7 @@ from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
 from tailbudget.streams.owned_service import OwnedService, open_service
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.settling import settles_ns
+from tailbudget.streams.silences import Silences
 from tailbudget.streams.stalls import Standing
 
 log = structlog.get_logger()
@@ -66,7 +69,9 @@ class Audit:
         consumer: Callable[[], Any],
         outbox: Outbox,
         incarnation: int,
-        report: Callable[[str], Report | None] = lambda _: None,
+        anomalies: Anomalies,
+        silences: Silences,
+        report: Callable[[str], Report | None],
     ) -> None:
         self.written = 0
         self._unwritten = 0
@@ -75,7 +80,10 @@ class Audit:
         self._consumer = consumer
         self._outbox = outbox
         self._incarnation = incarnation
+        self._anomalies = anomalies
         self._report = report
+        self._silences = silences
+        self._budgets: list[BudgetRow] = []
         self._noticed = 0.0
         self._partitions: dict[int, OwnedPartition] = {}
         self._services: dict[str, OwnedService] = {}
@@ -115,9 +123,11 @@ class Audit:
         """Forget everything: new owners read it from ClickHouse and the panes topic."""
         self._ready.clear()
         self._partitions.clear()
+        self._anomalies.revoke()
         self._services.clear()
         self._due.clear()
         self._rolling.clear()
+        self._budgets.clear()
         self._unwritten = 0
         self._written.set()
 
@@ -141,6 +151,7 @@ class Audit:
         for row in service.audit.rolling(now_ns, held):
             self._rolling.append(row)
             self._unwritten += len(row.payload)
+        self._budgets += service.slo.rows(now_ns)
         clock_ns = service.clock_ns(now_ns, self._heard, time.monotonic())
         alerts = service.judge(
             now_ns, clock_ns, held, lambda: explained(service, self._report(name))
@@ -157,8 +168,9 @@ class Audit:
             ]
             settling = [self._settles_ns(service) for service in services]
             audits, self._rolling = self._rolling, []
+            budgets, self._budgets = self._budgets, []
             try:
-                await self._write(rows, audits)
+                await self._write(rows, audits, budgets)
             except BaseException:
                 self._rolling = audits + self._rolling
                 raise
@@ -199,6 +211,15 @@ class Audit:
     def settled(self) -> dict[str, int]:
         """Return event time up to which everything of an owned service is in ClickHouse."""
         return {name: one.settled_ns for name, one in self._services.items() if one.settled_ns}
+
+    def owned(self, name: str) -> OwnedService | None:
+        """Return a service; None when it is not ours."""
+        return self._services.get(name)
+
+    def event_ns(self, name: str) -> int | None:
+        """Return event time of an owned service; None when it is not ours."""
+        service = self._services.get(name)
+        return None if service is None else self._now_ns(service)
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
@@ -246,10 +267,13 @@ class Audit:
             RevokedError: the partition is no longer ours.
         """
         number = partition.tp.partition
+        maintenance = self._settings.service(name).corrections()
+        mute = await self._silences.mute(name, maintenance)
         service, again = await open_service(
-            name, number, self._settings, self._store, event_ns=event_ns
+            name, number, self._settings, self._store, event_ns=event_ns, mute=mute
         )
         await publish(again, self._store, self._outbox)
+        await self._anomalies.open(name, number)
         self._require(partition)
         self._services[name] = service
         return service
@@ -274,15 +298,20 @@ class Audit:
             service.panes.load(missing, stored)
         for one in folded:
             self._unwritten += one.size
+            self._anomalies.take(one)
             for delta in service.panes.fold(one):
                 service.add(delta)
         self._due[name] = None
 
-    async def _write(self, rows: list[StoredPane], audits: list[AuditRow]) -> None:
+    async def _write(
+        self, rows: list[StoredPane], audits: list[AuditRow], budgets: list[BudgetRow]
+    ) -> None:
         if rows:
             await retrying(lambda: asyncio.to_thread(self._store.write_panes, rows))
         if audits:
             await retrying(lambda: asyncio.to_thread(self._store.write_audits, audits))
+        if budgets:
+            await retrying(lambda: asyncio.to_thread(self._store.write_budgets, budgets))
 
     def _version(self, service: OwnedService) -> int:
         """Return a row version that grows with the panes topic, over its re-creations too."""
@@ -299,6 +328,7 @@ class Audit:
             ]
             floors += [segment.offset for segment in partition.unfolded]
             floors += [partition.assembly.floor(gone), partition.next_offset]
+            floors.append(self._anomalies.floor(partition.tp.partition))
             self._consumer().advance(partition.tp, min(f for f in floors if f is not None))
 
     def _forget(self) -> None:
@@ -306,7 +336,8 @@ class Audit:
         idle = time.monotonic() - FORGET_S
         for name, service in list(self._services.items()):
             service.panes.evict(self._now_ns(service) - margin_ns)
-            if service.seen < idle and service.panes.floor() is None:
+            quiet = service.seen < idle and service.panes.floor() is None
+            if quiet and self._anomalies.forget(name):
                 del self._services[name]
                 self._due.pop(name, None)
 

@@ -11,8 +11,10 @@ from random_records import PANE_NS, SECOND_NS, T0_NS, random_columns, stored_pan
 from tailbudget.models.summarise import summarise
 from tailbudget.models.tally import count, tally
 from tailbudget.schemas.alert_rows import ChangeRow, NoticeRow
+from tailbudget.schemas.budgets import BudgetRow
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.objectives import Objective
+from tailbudget.schemas.silences import Silence
 from tailbudget.sinks.clickhouse import ClickHouse
 
 CHANGE = ChangeRow(
@@ -45,6 +47,35 @@ def test_the_newest_notice_of_each_channel_comes_back(clickhouse: ClickHouse) ->
     clickhouse.write_notices([tried, elsewhere])
     clickhouse.write_notices([later])
     assert clickhouse.last_notices("chat") == [elsewhere, later]
+
+
+def test_the_newest_version_of_a_silence_counts(clickhouse: ClickHouse) -> None:
+    """Ended early it is over; those that are over are not read."""
+    lasting = Silence("a1", "chat", "", T0_NS, T0_NS + 9 * SECOND_NS, "deploy", 1)
+    short = replace(lasting, id="b2", alert="p99", ends_ns=T0_NS + SECOND_NS)
+    for one in (lasting, short):
+        clickhouse.write_silence(one)
+    assert clickhouse.silences(T0_NS) == [short, lasting]
+    assert clickhouse.silences(short.ends_ns) == [lasting]
+    clickhouse.write_silence(replace(lasting, ends_ns=T0_NS, version=2))
+    assert clickhouse.silences(T0_NS) == [short]
+
+
+def test_budgets_are_kept_once(clickhouse: ClickHouse) -> None:
+    """Written twice it is one row; what is not known is NULL."""
+    row = BudgetRow("chat", "latency", T0_NS, 1000, 7, 99.0, 30.5, None, 1.25, None, "resolved")
+    later = replace(row, at_ns=T0_NS + 10 * SECOND_NS, exhausted_ns=T0_NS, corrected_pct=50.0)
+    clickhouse.write_budgets([])
+    clickhouse.write_budgets([row, later])
+    clickhouse.write_budgets([row])
+    found = clickhouse.query("SELECT * FROM budgets FINAL ORDER BY at").records()
+    assert [one["corrected_pct"] for one in found] == [None, 50.0]
+    assert found[0] == {
+        "service": "chat", "objective": "latency", "at": "2026-03-02 10:00:00.000", "total": 1000,
+        "bad": 7, "target_pct": 99.0, "left_pct": 30.5, "corrected_pct": None, "burn_rate": 1.25,
+        "exhausted_at": None, "status": "resolved",
+    }  # fmt: skip
+    assert found[1]["exhausted_at"] == "2026-03-02 10:00:00.000"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,202 @@
+"""Writing and reading anomalies, shape models, cold windows and signals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow, SignalRow
+from tailbudget.schemas.rows import DeployRow
+from tailbudget.sinks.clickhouse.connection import Connection
+
+_TEXT: Final = pa.string()
+_NUMBER: Final = pa.float64()
+_NS: Final = pa.timestamp("ns", "UTC")
+_MS: Final = pa.timestamp("ms", "UTC")
+_ANOMALIES: Final = {
+    "service": _TEXT,
+    "stage": _TEXT,
+    "cohorts": pa.list_(_TEXT),
+    "phase": _TEXT,
+    "test": _TEXT,
+    **dict.fromkeys(("onset", "started_at", "at"), _NS),
+    **dict.fromkeys(("effect_pct", "low_pct", "high_pct"), _NUMBER),
+    **dict.fromkeys(("effect_ms", "low_ms", "high_ms", "expected_ms", "measured_ms"), _NUMBER),
+    "n": pa.uint64(),
+    "deploy": _TEXT,
+    "cause": _TEXT,
+}
+_SHAPE_MODELS: Final = {
+    **dict.fromkeys(("service", "stage", "cohort"), _TEXT),
+    "at": _MS,
+    "state": _TEXT,
+    "terms": pa.list_(_TEXT),
+    "coefficients": pa.list_(_NUMBER),
+    **dict.fromkeys(("rows", "r2", "sigma"), _NUMBER),
+}
+_COLD_WINDOWS: Final = {
+    **dict.fromkeys(("service", "version"), _TEXT),
+    **dict.fromkeys(("start", "end"), _MS),
+    "source": _TEXT,
+    "learnt_min": _NUMBER,
+}
+_SIGNALS: Final = {
+    **dict.fromkeys(("service", "instance", "name"), _TEXT),
+    "timestamp": _MS,
+    "value": _NUMBER,
+}
+_ALL_DEPLOYS: Final = """
+SELECT service, env, version, toUnixTimestamp64Nano(at) AS first, toUnixTimestamp64Nano(last), kind
+FROM deploys FINAL
+WHERE service IN {services:Array(String)} AND last >= fromUnixTimestamp64Nano({since:Int64})
+ORDER BY first, env, version
+"""
+_CAUSES: Final = """
+SELECT stage, argMax(cause, (end, -window_s, score))
+FROM audit_causes FINAL
+WHERE service = {service:String} AND end >= fromUnixTimestamp64Milli({since:Int64})
+GROUP BY stage
+"""
+_FITS: Final = """
+SELECT stage, argMax(best, end)
+FROM
+(
+    SELECT stage, end, max(r2) AS best
+    FROM audit_shape FINAL
+    WHERE service = {service:String} AND end >= fromUnixTimestamp64Milli({since:Int64})
+    GROUP BY stage, end
+    HAVING isNotNull(best)
+)
+GROUP BY stage
+"""
+_BETWEEN: Final = """
+SELECT
+    service, stage, cohorts, phase, test, toUnixTimestamp64Nano(onset),
+    toUnixTimestamp64Nano(started_at), toUnixTimestamp64Nano(at), effect_pct, low_pct, high_pct,
+    effect_ms, low_ms, high_ms, expected_ms, measured_ms, n, deploy, cause
+FROM anomalies FINAL
+WHERE service = {service:String} AND started_at < fromUnixTimestamp64Nano({until:Int64})
+ORDER BY started_at, stage, at
+"""
+_LEARNT: Final = """
+SELECT argMax(learnt_min, (start, written)) FROM cold_windows FINAL
+WHERE service = {service:String} AND source != 'suspected' AND isNotNull(learnt_min)
+HAVING count() > 0
+"""
+_STATES: Final = """
+SELECT stage, state, count() FROM
+(
+    SELECT stage, cohort, argMax(state, at) AS state
+    FROM shape_models
+    WHERE service = {service:String} AND at >= fromUnixTimestamp64Milli({since:Int64})
+        AND at < fromUnixTimestamp64Milli({until:Int64})
+    GROUP BY stage, cohort
+)
+GROUP BY stage, state ORDER BY stage, state
+"""
+_SIGNALS_BETWEEN: Final = """
+SELECT service, instance, name, toUnixTimestamp64Milli(timestamp), value FROM signals FINAL
+WHERE service = {service:String} AND timestamp >= fromUnixTimestamp64Milli({since:Int64})
+    AND timestamp < fromUnixTimestamp64Milli({until:Int64})
+ORDER BY name, instance, timestamp
+"""
+
+
+def write_anomalies(connection: Connection, rows: Sequence[AnomalyRow]) -> None:
+    """Write changes of anomalies; one that is there already is replaced by itself."""
+    _insert(connection, "anomalies", _ANOMALIES, map(astuple, rows))
+
+
+def write_shape_models(connection: Connection, rows: Sequence[ShapeModelRow]) -> None:
+    """Write shape models as they are."""
+    _insert(connection, "shape_models", _SHAPE_MODELS, map(astuple, rows))
+
+
+def write_cold_windows(connection: Connection, rows: Sequence[ColdWindowRow]) -> None:
+    """Write cold windows; the newest version of each counts."""
+    _insert(connection, "cold_windows", _COLD_WINDOWS, map(astuple, rows))
+
+
+def write_signals(connection: Connection, rows: Sequence[SignalRow]) -> None:
+    """Write signals; the same one written again replaces itself."""
+    _insert(connection, "signals", _SIGNALS, map(astuple, rows))
+
+
+def deploys_of(
+    connection: Connection, services: Sequence[str], since_ns: int
+) -> dict[str, list[DeployRow]]:
+    """Return the deploys of some services that were last announced at or after a time."""
+    found: dict[str, list[DeployRow]] = {}
+    for row in _select(connection, _ALL_DEPLOYS, services=list(services), since=since_ns):
+        found.setdefault(row[0], []).append(DeployRow(*row))
+    return found
+
+
+def newest_causes(connection: Connection, service: str, since_ms: int) -> dict[str, str]:
+    """Return the cause that the newest report since a time names for each stage."""
+    return dict(_select(connection, _CAUSES, service=service, since=since_ms))
+
+
+def newest_fits(connection: Connection, service: str, since_ms: int) -> dict[str, float]:
+    """Return R² of the best covariate of each stage in the newest report since a time."""
+    return dict(_select(connection, _FITS, service=service, since=since_ms))
+
+
+def anomalies_between(
+    connection: Connection, service: str, since_ns: int, until_ns: int
+) -> list[AnomalyRow]:
+    """Return all changes of the anomalies that went on at some moment of a range, in order."""
+    rows = [
+        replace(AnomalyRow(*row), cohorts=tuple(row[2]))
+        for row in _select(connection, _BETWEEN, service=service, until=until_ns)
+    ]
+    over = {
+        (row.stage, row.started_ns)
+        for row in rows
+        if row.phase in ("ended", "accepted") and row.at_ns < since_ns
+    }
+    return [row for row in rows if (row.stage, row.started_ns) not in over]
+
+
+def learnt_warm_up_min(connection: Connection, service: str) -> float | None:
+    """Return minutes until a service is warm after a deploy, as last learnt; None if it is not."""
+    rows = _select(connection, _LEARNT, service=service)
+    return float(rows[0][0]) if rows else None
+
+
+def model_states(
+    connection: Connection, service: str, since_ms: int, until_ms: int
+) -> list[tuple[str, str, int]]:
+    """Return (stage, state, cohorts) as the shape models last were within a range."""
+    rows = _select(connection, _STATES, service=service, since=since_ms, until=until_ms)
+    return [(str(stage), str(state), int(n)) for stage, state, n in rows]
+
+
+def signals_between(
+    connection: Connection, service: str, since_ms: int, until_ms: int
+) -> list[SignalRow]:
+    """Return the signals of a service in a range, by name, instance and time."""
+    rows = _select(connection, _SIGNALS_BETWEEN, service=service, since=since_ms, until=until_ms)
+    return [SignalRow(*row) for row in rows]
+
+
+def _insert(
+    connection: Connection, table: str, columns: Mapping[str, Any], rows: Iterable[Sequence[Any]]
+) -> None:
+    values = list(zip(*rows, strict=True))
+    if not values:
+        return
+    arrays = [pa.array(column, kind) for column, kind in zip(values, columns.values(), strict=True)]
+    block = pa.table(arrays, list(columns))
+    connection.request(f"writing {table}", lambda client: client.insert_arrow(table, block))
+
+
+def _select(connection: Connection, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
+    table = sql.partition("FROM ")[2].split()[0]
+    answer = connection.request(
+        f"reading {table}", lambda client: client.query(sql, parameters=parameters)
+    )
+    return [tuple(row) for row in answer.result_rows]

@@ -1,0 +1,357 @@
+"""Anomalies of the services that this worker owns: scored every tick, kept, and told once.
+
+A change is first saved with the models, then told as an alert, then written to ClickHouse. So
+whoever takes the service over after a crash either does not know of it and finds it again in the
+panes that it reads once more, or knows it and tells what ClickHouse does not have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import structlog
+
+from tailbudget.models.cold_windows import cold_windows
+from tailbudget.schemas.anomalies import StageCohort, State
+from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow
+from tailbudget.schemas.errors import UnavailableError, WireError
+from tailbudget.schemas.sections import ColdWindow
+from tailbudget.schemas.settings import Settings
+from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.alert_log import publish
+from tailbudget.streams.anomaly_alerts import anomaly_alert
+from tailbudget.streams.anomaly_rows import (
+    DEPLOY_WITHIN_NS,
+    anomaly_row,
+    cold_rows,
+    mark,
+    nearest_deploy,
+    shape_rows,
+)
+from tailbudget.streams.anomaly_watch import AnomalyWatch
+from tailbudget.streams.assembly import Folded
+from tailbudget.streams.model_states import States, messages
+from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.owned_service import OwnedService
+from tailbudget.streams.retrying import retrying
+
+log = structlog.get_logger()
+
+SHARE: Final = 0.5
+"""Part of a tick that scoring may take; services that remain come first in the next."""
+
+SAVE_S: Final = 30.0
+SAVE_BYTES_S: Final = 10_000.0
+"""Bytes a second that the state of a service may make: one of megabytes is saved less often."""
+
+DEPLOYS_S: Final = 1.0
+"""How often deploys are looked for: what a cold replica does until then is scored."""
+
+DESCRIBE_NS: Final = 60_000_000_000
+CAUSE_WITHIN_MS: Final = 900_000
+"""A cause is taken from a report that ended at most a quarter of an hour before the change."""
+
+_MS: Final = 1_000_000
+
+
+@dataclass(slots=True)
+class Watched:
+    """What is kept of one service beside its watch.
+
+    Attributes:
+        partition: of the panes topic and the models topic.
+        watch: samples, models and tests.
+        windows: after its deploys.
+        saved_s: when its state was saved last, seconds of a growing clock.
+        size: bytes of the state that was saved last.
+        alerted: how many of the first of `watch.unwritten` are told as alerts already.
+        described_ns: when its models were written last, event time.
+        described: state and mark of each model then.
+        cold: cold windows that are written.
+    """
+
+    partition: int
+    watch: AnomalyWatch
+    windows: tuple[ColdWindow, ...] = ()
+    saved_s: float = 0.0
+    size: int = 0
+    alerted: int = 0
+    described_ns: int = 0
+    described: dict[StageCohort, tuple[State, float]] = field(default_factory=dict)
+    cold: tuple[ColdWindowRow, ...] = ()
+
+    @property
+    def save_after_s(self) -> float:
+        """Return how long a state counts as new."""
+        return max(SAVE_S, self.size / SAVE_BYTES_S)
+
+
+class Owner(Protocol):
+    """Whoever has the services, and the state of their alerts."""
+
+    def owned(self, name: str) -> OwnedService | None:
+        """Return a service; None when it is not ours."""
+        ...
+
+    def event_ns(self, name: str) -> int | None:
+        """Return its event time; None when it is not ours."""
+        ...
+
+
+class Anomalies:
+    """The watches over the services of this worker.
+
+    Args:
+        settings: of the worker.
+        store: ClickHouse.
+        states: what was saved by whoever had a service before.
+        outbox: publishes states and alerts.
+
+    Attributes:
+        owner: has the services.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        store: ClickHouse,
+        states: States,
+        outbox: Outbox,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._states = states
+        self._outbox = outbox
+        self._known: dict[int, dict[str, bytes]] = {}
+        self._watched: dict[str, Watched] = {}
+        self._epoch = 0
+        self._looked_s = 0.0
+        self._working = asyncio.Lock()
+        self.owner: Owner = _Nobody()
+
+    def revoke(self) -> None:
+        """Forget everything: new owners read it from the topics."""
+        self._epoch += 1
+        self._known.clear()
+        self._watched.clear()
+
+    async def open(self, service: str, partition: int) -> None:
+        """Start to watch a service where its last owner stopped."""
+        epoch = self._epoch
+        if partition not in self._known:
+            found = await retrying(lambda: self._states.read(partition))
+            if epoch != self._epoch:
+                return
+            self._known[partition] = dict(found)
+        body = self._known[partition].pop(service, None)
+        watch = AnomalyWatch(service) if body is None else _restored(service, body)
+        if watch.unwritten:
+            await self._leave_out_told(watch)
+        if epoch == self._epoch:
+            now_s = time.monotonic()
+            size = len(body or b"")
+            self._watched[service] = Watched(partition, watch, saved_s=now_s, size=size)
+
+    def take(self, folded: Folded) -> None:
+        """Take the samples of a segment that counts for good."""
+        if (found := self._watched.get(folded.service)) is not None:
+            found.watch.take(folded)
+
+    def floor(self, partition: int) -> int | None:
+        """Return the oldest offset of a panes partition that no saved state has; None if none."""
+        floors = [one.watch.floor() for one in self._watched.values() if one.partition == partition]
+        return min((floor for floor in floors if floor is not None), default=None)
+
+    def forget(self, service: str) -> bool:
+        """Drop a service unless something of it is unsaved; return whether it is gone."""
+        found = self._watched.get(service)
+        if found is not None and found.watch.floor() is not None:
+            return False
+        self._watched.pop(service, None)
+        return True
+
+    async def tick(self) -> None:
+        """Score what came, of as many services as the share of the tick allows."""
+        async with self._working:
+            began = time.perf_counter()
+            share_s = self._settings.stream.tick_s * SHARE
+            await self._look_for_deploys()
+            for name in list(self._watched):
+                if time.perf_counter() - began > share_s:
+                    break
+                if (found := self._watched.pop(name, None)) is not None:
+                    self._watched[name] = found  # to the end of the queue
+                    await self._step(name, found)
+
+    async def finish(self) -> None:
+        """Score what is left and save all states: an orderly end."""
+        async with self._working:
+            for name, found in list(self._watched.items()):
+                await self._step(name, found)
+                if self._owns(name, found) and found.watch.floor() is not None:
+                    await self._save(name, found)
+
+    def status(self) -> dict[str, Any]:
+        """Return what an operator wants to know, for `/status`."""
+        counts: Counter[str] = Counter()
+        for one in self._watched.values():
+            counts.update(one.watch.counts)
+            counts.update(one.watch.guard.counts)
+        return {
+            "anomalies": {
+                name: [f"{a.stage} since {a.onset_ns}" for a in one.watch.active()]
+                for name, one in sorted(self._watched.items())
+            },
+            "scored_ns": {name: one.watch.now_ns for name, one in sorted(self._watched.items())},
+            "unscored": {reason: n for reason, n in sorted(counts.items()) if n},
+        }
+
+    def _owns(self, name: str, found: Watched) -> bool:
+        return self._watched.get(name) is found
+
+    async def _step(self, name: str, found: Watched) -> None:
+        watch, now_ns = found.watch, self.owner.event_ns(name)
+        waiting = watch.waiting()
+        if waiting and now_ns is not None:
+            changes = await asyncio.to_thread(watch.step, now_ns, waiting)
+            if not self._owns(name, found):
+                return
+            if changes:
+                await self._save(name, found)
+        if watch.unwritten and self._owns(name, found):
+            await self._tell(name, found)
+        if self._owns(name, found) and self._is_old(found):
+            await self._save(name, found)
+        if watch.now_ns - found.described_ns >= DESCRIBE_NS and self._owns(name, found):
+            await self._describe(name, found)
+
+    def _is_old(self, found: Watched) -> bool:
+        unsaved = found.watch.floor() is not None
+        return unsaved and time.monotonic() - found.saved_s >= found.save_after_s
+
+    async def _save(self, name: str, found: Watched) -> None:
+        """Publish the state; returns when the broker has it."""
+        watch = found.watch
+        version, make = watch.newest_offset, watch.snapshot()
+        body = await asyncio.to_thread(make)
+        for key, value in messages(name, version, body):
+            await self._outbox.model(key, value, found.partition)
+        await self._outbox.drain()
+        watch.saved()
+        found.saved_s, found.size = time.monotonic(), len(body)
+
+    async def _tell(self, name: str, found: Watched) -> None:
+        """Publish what is not told, then write it; what ClickHouse does not take comes again."""
+        changes = list(found.watch.unwritten)
+        try:
+            since_ms = changes[0].at_ns // _MS - CAUSE_WITHIN_MS
+            causes = await asyncio.to_thread(self._store.newest_causes, name, since_ms)
+        except UnavailableError:
+            causes = {}
+        deploys = [nearest_deploy(found.windows, one.onset_ns) for one in changes]
+        rows = [
+            anomaly_row(name, one, deploy=deploy, cause=causes.get(one.stage, ""))
+            for one, deploy in zip(changes, deploys, strict=True)
+        ]
+        for row, deploy in list(zip(rows, deploys, strict=True))[found.alerted :]:
+            await self._alert(row, deploy)
+            found.alerted += 1
+        try:
+            await asyncio.to_thread(self._store.write_anomalies, rows)
+        except UnavailableError as error:
+            log.warning("anomalies wait", service=name, error=error.message)
+            return
+        del found.watch.unwritten[: len(changes)]
+        found.alerted = 0
+
+    async def _alert(self, row: AnomalyRow, deploy: ColdWindow | None) -> None:
+        service = self.owner.owned(row.service)
+        if service is None:
+            return
+        alert = anomaly_alert(service.book, row, deploy, link=service.link)
+        if alert is not None:
+            await publish([alert], self._store, self._outbox)
+            await self._outbox.drain()
+
+    async def _leave_out_told(self, watch: AnomalyWatch) -> None:
+        """Leave out of a restored state what its last owner told before it died."""
+        first_ns = min(one.started_ns for one in watch.unwritten)
+        last_ns = max(one.started_ns for one in watch.unwritten) + 1
+        rows = await retrying(
+            lambda: asyncio.to_thread(
+                self._store.anomalies_between, watch.service, first_ns, last_ns
+            )
+        )
+        told = {(row.stage, row.started_ns, row.phase, row.at_ns) for row in rows}
+        watch.unwritten = [
+            one
+            for one in watch.unwritten
+            if (one.stage, one.started_ns, one.phase, one.at_ns) not in told
+        ]
+
+    async def _describe(self, name: str, found: Watched) -> None:
+        """Write models and cold windows that changed, once a minute of event time."""
+        watch = found.watch
+        guard, at_ns = watch.guard, watch.now_ns
+        learnt_min = watch.warm_ups.known_min
+        cold = tuple(cold_rows(name, found.windows, learnt_min))
+        try:
+            since_ms = at_ns // _MS - CAUSE_WITHIN_MS
+            fits = await asyncio.to_thread(self._store.newest_fits, name, since_ms)
+            rows = shape_rows(name, guard, at_ns, found.described, fits)
+            await asyncio.to_thread(self._store.write_shape_models, rows)
+            fresh = [row for row in cold if row not in found.cold]
+            await asyncio.to_thread(self._store.write_cold_windows, fresh)
+        except UnavailableError as error:
+            log.warning("models are not described", service=name, error=error.message)
+        states = guard.states().items()
+        found.described = {key: mark(guard, k, state) for k, (key, state) in enumerate(states)}
+        found.described_ns, found.cold = at_ns, cold
+
+    async def _look_for_deploys(self) -> None:
+        """Read the deploys of all services that have something to score."""
+        now_s = time.monotonic()
+        names = [name for name, one in self._watched.items() if one.watch.has_waiting]
+        if not names or now_s - self._looked_s < DEPLOYS_S:
+            return
+        self._looked_s = now_s
+        now = [at for name in names if (at := self.owner.event_ns(name)) is not None]
+        since_ns = min(now, default=0) - DEPLOY_WITHIN_NS
+        try:
+            found = await asyncio.to_thread(self._store.deploys_of, names, since_ns)
+        except UnavailableError as error:
+            log.warning("deploys are not known", error=error.message)
+            return
+        for name in names:
+            if (one := self._watched.get(name)) is not None:
+                chosen = self._settings.service(name)
+                minutes = one.watch.warm_ups.known_min or chosen.cold_start_window_min
+                deploys = found.get(name, [])
+                one.windows = cold_windows(deploys, name, minutes, self._settings.environment)
+                one.watch.cool(one.windows)
+
+
+def _restored(service: str, body: bytes) -> AnomalyWatch:
+    """Return the watch that was saved; a new one where this release can't read it."""
+    try:
+        return AnomalyWatch.load(body)
+    except WireError as error:
+        log.warning("models are learnt anew", service=service, error=error.message)
+        return AnomalyWatch(service)
+
+
+class _Nobody:
+    """Has no service."""
+
+    def owned(self, name: str) -> OwnedService | None:
+        del name
+        return None
+
+    def event_ns(self, name: str) -> int | None:
+        del name
+        return None

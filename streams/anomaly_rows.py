@@ -1,0 +1,119 @@
+"""Anomalies, shape models and cold windows as ClickHouse keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from tailbudget.models.anomaly.guard import Guard
+from tailbudget.models.shape.described import described
+from tailbudget.schemas.anomalies import Anomaly, StageCohort, State
+from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow
+from tailbudget.schemas.sections import ColdWindow
+
+DEPLOY_WITHIN_NS: Final = 24 * 3600 * 1_000_000_000
+"""A deploy that is older than a day is no neighbour of an onset."""
+
+_MS: Final = 1_000_000
+
+
+def anomaly_row(
+    service: str, found: Anomaly, *, deploy: ColdWindow | None = None, cause: str = ""
+) -> AnomalyRow:
+    """Return the row of a change."""
+    effect = found.effect
+    return AnomalyRow(
+        service=service,
+        stage=found.stage,
+        cohorts=found.cohorts,
+        phase=found.phase,
+        test=found.test,
+        onset_ns=found.onset_ns,
+        started_ns=found.started_ns,
+        at_ns=found.at_ns,
+        effect_pct=effect and effect.pct,
+        low_pct=effect and effect.low_pct,
+        high_pct=effect and effect.high_pct,
+        effect_ms=effect and effect.ms,
+        low_ms=effect and effect.low_ms,
+        high_ms=effect and effect.high_ms,
+        expected_ms=effect and effect.expected_ms,
+        measured_ms=effect and effect.measured_ms,
+        n=effect.n if effect else 0,
+        deploy=deploy.version if deploy else "",
+        cause=cause,
+    )
+
+
+def nearest_deploy(windows: Sequence[ColdWindow], onset_ns: int) -> ColdWindow | None:
+    """Return the last deploy at or before an onset, and not long before."""
+    before = [w for w in windows if 0 <= onset_ns - w.start_ns <= DEPLOY_WITHIN_NS]
+    return max(before, key=lambda window: window.start_ns, default=None)
+
+
+def shape_rows(
+    service: str,
+    guard: Guard,
+    at_ns: int,
+    told: Mapping[StageCohort, tuple[State, float]],
+    fits: Mapping[str, float],
+) -> list[ShapeModelRow]:
+    """Return the models that changed since they were told.
+
+    Args:
+        service: the service's name.
+        guard: what holds them.
+        at_ns: event time.
+        told: state and rows of each key when it was told last.
+        fits: R² of the best covariate of each stage, as the newest report has it.
+    """
+    return [
+        _shape_row(service, guard, k, state, (at_ns, fits))
+        for k, (key, state) in enumerate(guard.states().items())
+        if told.get(key) != mark(guard, k, state)
+    ]
+
+
+def mark(guard: Guard, index: int, state: State) -> tuple[State, float]:
+    """Return what tells a model from what it was a minute ago."""
+    bank = guard.shapes.bank
+    return state, float(bank.beta[index].sum())
+
+
+def _shape_row(
+    service: str, guard: Guard, index: int, state: State, more: tuple[int, Mapping[str, float]]
+) -> ShapeModelRow:
+    at_ns, fits = more
+    key, bank = guard.shapes.keys[index], guard.shapes.bank
+    choice = guard.shapes.choice[int(bank.stage[index])]
+    ready = bool(bank.ready[index]) and choice is not None
+    terms = described(choice, bank.beta[index]) if ready and choice is not None else []
+    return ShapeModelRow(
+        service=service,
+        stage=key.stage,
+        cohort=key.cohort,
+        at_ms=at_ns // _MS,
+        state=state,
+        terms=tuple(text for text, _ in terms),
+        coefficients=tuple(value for _, value in terms),
+        rows=float(bank.rows[index]),
+        r2=fits.get(key.stage),
+        sigma=float(bank.spread[index]) if ready else None,
+    )
+
+
+def cold_rows(
+    service: str, windows: Iterable[ColdWindow], learnt_min: float | None
+) -> list[ColdWindowRow]:
+    """Return the rows of the windows after deploys."""
+    return [
+        ColdWindowRow(
+            service,
+            window.version,
+            window.start_ns // _MS,
+            window.end_ns // _MS,
+            window.kind,
+            learnt_min,
+        )
+        for window in windows
+    ]
