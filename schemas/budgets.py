@@ -92,3 +92,49 @@ class BudgetRow:
     burn_rate: float | None
     exhausted_ns: int | None
     status: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBudget:
+    """An error budget in a report: as it was at the end of the span.
+
+    Attributes:
+        objective: name of the objective.
+        at: RFC 3339 time.
+        total: events of the period so far.
+        bad: those of them that were bad.
+        target_pct: share of events that must be good.
+        left_pct: part of the budget that is left, below 0 when more was spent.
+        corrected_pct: the same without maintenance; None where there was none.
+        burn_rate: of the newest events; 1 spends the budget in exactly the period.
+        exhausted_at: when the budget is spent at this rate; None when it is not.
+        status: of its alert, one of `AlertStatus`.
+    """
+
+    objective: str
+    at: str
+    total: int
+    bad: int
+    target_pct: float
+    left_pct: float | None
+    corrected_pct: float | None
+    burn_rate: float | None
+    exhausted_at: str | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSilence:
+    """A silence in a report.
+
+    Attributes:
+        alert: name of the only alert that was muted; empty: all of the service.
+        begins: RFC 3339 time.
+        ends: RFC 3339 time.
+        reason: why.
+    """
+
+    alert: str
+    begins: str
+    ends: str
+    reason: str

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from tailbudget.schemas.brief import Brief
+from tailbudget.schemas.budgets import KeptBudget, KeptSilence
 from tailbudget.schemas.comparison import Comparison
 from tailbudget.schemas.plots import Plots
 from tailbudget.schemas.proposals import Cause, Optimization, Recommendation, SloProposal
@@ -187,6 +188,8 @@ class Audit:
         plots: points for charts; None when nobody draws.
         proposal: the SLO that the profile supports; None when it was not asked for.
         brief: the optimisation brief; likewise.
+        budgets: error budgets as they were at the end; empty where no worker kept any.
+        silences: those that were running in the span.
     """
 
     verdict: Verdict
@@ -210,6 +213,8 @@ class Audit:
     plots: Plots | None = None
     proposal: SloProposal | None = None
     brief: Brief | None = None
+    budgets: tuple[KeptBudget, ...] = ()
+    silences: tuple[KeptSilence, ...] = ()
 
 
 def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:

@@ -14,6 +14,7 @@ from tailbudget.models.evidence_wire import dump
 from tailbudget.schemas.errors import ConfigError, TailbudgetError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams import http_silences
 from tailbudget.streams.dashboard.site import Dashboard
 from tailbudget.streams.history import Span
 from tailbudget.streams.service_report import Past, past_evidence, require_known
@@ -56,6 +57,7 @@ class Http:
         app.router.add_get("/status", self._get_status)
         app.router.add_get("/evidence", self._evidence)
         app.router.add_post("/sql", self._sql)
+        app.router.add_routes([http_silences.route(self._store)])
         Dashboard(self._settings, self._store).add_to(app)
         self._runner = web.AppRunner(
             app,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from tailbudget.models.cold_start import cold_windows
@@ -23,8 +24,10 @@ from tailbudget.streams.ask_worker import refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Span
+from tailbudget.streams.kept_budgets import Rows, with_budgets
 from tailbudget.streams.promised import ASSUMED, last_promised
 from tailbudget.streams.rules import declared_workload
+from tailbudget.streams.sql import ask
 
 MOST_NAMED: Final = 20
 """Services that a message names."""
@@ -118,7 +121,7 @@ def ask_report(
         asked = replace(asked, slo=slo)
     elif asked.slo is None and (promised := last_promised(settings, past.service)) is not None:
         asked = replace(asked, slo=promised, assumptions=(ASSUMED,))
-    return report(evidence, asked), evidence
+    return with_budgets(report(evidence, asked), partial(_ask, settings), past.span), evidence
 
 
 def _ask_worker(worker: Mapping[str, Any], past: Past) -> Evidence:
@@ -139,7 +142,12 @@ def service_report(settings: Settings, store: ClickHouse, past: Past) -> Audit:
     Raises:
         ClickHouseError: it does not answer.
     """
-    return report(past_evidence(settings, store, past), options(settings, past.service))
+    drawn = report(past_evidence(settings, store, past), options(settings, past.service))
+    return with_budgets(drawn, lambda query: store.query(query).rows, past.span)
+
+
+def _ask(settings: Settings, query: str) -> Rows:
+    return ask(settings, query).rows
 
 
 def options(settings: Settings, service: str) -> Options:

@@ -42,6 +42,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "baseline": audit.baseline,
         "slo_proposal": audit.proposal,
         "brief": audit.brief,
+        "budgets": audit.budgets,
+        "silences": audit.silences,
         "ledger": dict(audit.ledger),
         "warnings": audit.warnings,
     }

@@ -7,6 +7,7 @@ from tailbudget.sinks.report.document import Document, say
 from tailbudget.sinks.report.headline import headline
 from tailbudget.sinks.report.sections.baseline import baseline
 from tailbudget.sinks.report.sections.brief import brief
+from tailbudget.sinks.report.sections.budgets import budgets
 from tailbudget.sinks.report.sections.causes import causes
 from tailbudget.sinks.report.sections.cohorts import cohorts
 from tailbudget.sinks.report.sections.cold_start import cold_start
@@ -33,6 +34,7 @@ def document(audit: Audit) -> Document:
         causes(audit),
         optimizations(audit),
         recommendation(audit),
+        budgets(audit),
         baseline(audit),
         slo_proposal(audit),
         brief(audit),

@@ -14,6 +14,7 @@ from tailbudget.streams.cli import (
     migrate,
     replay,
     report,
+    silence,
     simulate,
     sql,
     up,
@@ -64,6 +65,7 @@ for command in (
     simulate.simulate,
     replay.replay,
     report.report,
+    silence.silence,
     sql.sql,
     dashboard.dashboard,
 ):

@@ -39,5 +39,6 @@ def happenings(
         "cold": [asdict(window) for window in cold if window.start_ns < until_ns],
         "learnt": shown.learnt_cold_windows(store, look) if "cold_windows" in tables else None,
         "anomalies": shown.anomalies(store, look) if "anomalies" in tables else None,
+        "models": shown.models(store, look) if "shape_models" in tables else None,
         "alerts": shown.alerts(store, look) if "alert_changes" in tables else [],
     }

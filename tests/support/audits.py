@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
+from tailbudget.schemas.budgets import KeptBudget, KeptSilence
 from tailbudget.schemas.comparison import Change, Comparison, Part
 from tailbudget.schemas.plots import Plots, Slot
 from tailbudget.schemas.proposals import (
@@ -77,6 +78,10 @@ def breach() -> Audit:
             "missing.negative_stage": 3,
             "late": 41,
         },
+        budgets=_budgets(),
+        silences=(
+            KeptSilence("p99", "2026-03-02T11:00:00.000Z", "2026-03-02T13:00:00.000Z", "load test"),
+        ),
         warnings=(
             "130 of 48,200 requests failed (0.27 %)",
             "12 records are not in the figures: rejected.not_json 12",
@@ -163,6 +168,8 @@ def hostile(text: str) -> Audit:
         tail_driver=replace(driver, stage=text),
         cohorts=tuple(replace(row, dimension=text, value=text) for row in whole.cohorts),
         warnings=(text,),
+        budgets=tuple(replace(row, objective=text) for row in whole.budgets),
+        silences=tuple(replace(one, alert=text, reason=text) for one in whole.silences),
         shape=tuple(replace(row, stage=text, covariate=text, unit=text) for row in whole.shape),
         shape_bands=tuple(replace(row, covariate=text) for row in whole.shape_bands),
         collinear=(Collinear(text, text, 0.9),),
@@ -336,6 +343,15 @@ def _shape() -> tuple[ShapeRow, ...]:
         ),
         ShapeRow("total", "sequence_length", n, 0.00312, 0.0104, 55.2),
         ShapeRow("queue", "payload_kb", 1, None, None, None),
+    )
+
+
+def _budgets() -> tuple[KeptBudget, ...]:
+    at, end = "2026-03-02T11:59:50.000Z", "2026-03-03T04:10:00.000Z"
+    return (
+        KeptBudget("latency", at, 4_820_000, 60_250, 99.0, -25.0, 12.5, 7.4, at, "firing"),
+        KeptBudget("failures", at, 4_820_000, 1_310, 99.95, 45.6, None, 1.2, end, "resolved"),
+        KeptBudget("bulk", at, 0, 0, 99.0, None, None, None, None, "no_data"),
     )
 
 

@@ -15,7 +15,7 @@ import { waterfall } from "./service/waterfall.js";
 
 const service = document.getElementById("service").dataset.service;
 const FROM_SERIES = { latency, burn, heat, requests, happenings };
-const FROM_ANALYSIS = { diagnosis, waterfall, cohorts, shape, causes, fixes, ledger };
+const FROM_ANALYSIS = { diagnosis, waterfall, cohorts, shape: (panel, data) => shape(panel, data, series?.happenings.models), causes, fixes, ledger };
 const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", ...Object.keys(FROM_ANALYSIS)]
   .map((key) => [key, new Panel(key, service)]));
 

@@ -7,7 +7,7 @@ import { query, setLook } from "../look.js";
 
 const short = (text) => text.length > 40 ? `${text.slice(0, 39)}…` : text;
 
-export function shape(panel, analysis) {
+export function shape(panel, analysis, models) {
   const fits = analysis.shape.filter((row) => row.r2 !== null);
   const place = panel.element.querySelector(".extra");
   if (!fits.length) {
@@ -19,7 +19,7 @@ export function shape(panel, analysis) {
     .map((one) => [one.shape[fit.covariate], one.stages[fit.stage], one.id]);
   panel.note(`${points.length} sampled requests, and the fit over ${count(fit.n)}`);
   const focus = place.contains(document.activeElement) ? document.activeElement.id : "";
-  place.replaceChildren(choices(fits, fit), make("p", { class: "soft" }, state(fit)));
+  place.replaceChildren(choices(fits, fit), make("p", { class: "soft" }, state(fit), " ", model(fit, models)));
   if (focus) document.getElementById(focus)?.focus();
   if (!points.length) return panel.say("No sampled request carries both.");
   const figures = points.map(([x, y, id]) => ({ request: id, [fit.covariate]: x, [`${fit.stage}_ms`]: y }));
@@ -52,6 +52,19 @@ function state(fit) {
   const said = fit.r2 >= 0.5 ? "The input explains most of it" : fit.r2 >= 0.1 ? "The input explains a part of it" : "The input does not explain it";
   const bounds = fit.slope_interval_ms ? ` (${number(fit.slope_interval_ms[0])} to ${number(fit.slope_interval_ms[1])})` : "";
   return make("span", {}, `${said}: r² = ${number(fit.r2)}, ${number(fit.slope_ms_per_unit)} ms${bounds} a `, name(fit.unit || fit.covariate, 40), ".");
+}
+
+const STATES = {
+  learning: "still learning", ready: "as expected for its input", unseen_shape: "an input that was not learnt",
+  alarmed: "slower than its input explains", accepted: "slower than before, and accepted",
+};
+
+/** Whether the stage is slower than its input explains, over its cohorts. */
+function model(fit, models) {
+  const own = (models ?? []).filter((row) => row.stage === fit.stage);
+  if (!own.length) return "Regression: not measured.";
+  const counts = Object.keys(STATES).map((key) => [key, own.filter((row) => row.state === key).length]).filter(([, n]) => n);
+  return `Regression: ${counts.map(([key, n]) => `${STATES[key]} in ${n} of ${own.length} cohorts`).join(", ")}.`;
 }
 
 function option(points, fit) {

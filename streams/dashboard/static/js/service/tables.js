@@ -114,8 +114,8 @@ export function happenings(panel, data) {
     ...deploys.map((one) => ({ at_ms: one.at_ns / NS, kind: one.kind === "scale_up" ? "scale-up" : "deploy", what: one.version, until_ms: null, more: one.env })),
     ...(learnt ?? []).map((one) => ({ at_ms: one.start_s * 1000, kind: "cold window", what: one.version, until_ms: one.end_s * 1000, more: one.source })),
     ...(learnt?.length ? [] : cold).map((one) => ({ at_ms: one.start_ns / NS, kind: "cold window", what: one.version, until_ms: one.end_ns / NS, more: one.kind.replace("_", "-") })),
-    ...(anomalies ?? []).map((one) => ({ at_ms: one.onset_s * 1000, kind: "anomaly", what: one.stage, until_ms: one.at_s * 1000,
-      more: `${one.phase}: ${signedMs(one.effect_ms)} (${pct(one.effect_pct)}) against ${ms(one.expected_ms)} expected${one.cohorts.length ? `, in ${one.cohorts.join("; ")}` : ""}${one.cause ? `; ${one.cause}` : ""}` })),
+    ...(anomalies ?? []).map((one) => ({ at_ms: one.onset_s * 1000, kind: "anomaly", what: one.stage, until_ms: one.ended_s ? one.ended_s * 1000 : null,
+      more: `${one.state}: ${signedMs(one.effect_ms)} (${pct(one.effect_pct)}) against ${ms(one.expected_ms)} expected${one.cohorts.length ? `, in ${one.cohorts.join("; ")}` : ""}${one.cause ? `; ${one.cause}` : ""}` })),
     ...alerts.map((one) => ({ at_ms: one.at_ms, kind: `alert ${one.after}`, what: one.alert, until_ms: null, more: one.detail })),
   ].sort((a, b) => b.at_ms - a.at_ms);
   panel.note(anomalies === null ? "Anomalies: not measured." : "");

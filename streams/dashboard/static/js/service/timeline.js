@@ -23,7 +23,7 @@ export function behind(data) {
   const windows = learnt?.length
     ? learnt.map((one) => [one.start_s * 1000, one.end_s * 1000, `cold: ${one.version}`])
     : cold.map((one) => [one.start_ns / NS, one.end_ns / NS, `cold: ${one.version}`]);
-  const odd = (anomalies ?? []).map((one) => [one.onset_s * 1000, Math.max(one.at_s, one.onset_s + data.step_s) * 1000, `anomaly: ${one.stage}`]);
+  const odd = (anomalies ?? []).map((one) => [one.onset_s * 1000, (one.ended_s ?? data.until_s) * 1000, `anomaly: ${one.stage}`]);
   const moments = [
     ...deploys.map((one) => [one.at_ns / NS, `${one.kind === "scale_up" ? "scale-up" : "deploy"} ${one.version}`, "--link"]),
     ...alerts.filter((one) => one.after === "firing").map((one) => [one.at_ms, `${one.alert} fires`, "--bad"]),
