@@ -17,6 +17,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import http_silences
 from tailbudget.streams.dashboard.site import Dashboard
 from tailbudget.streams.history import Span
+from tailbudget.streams.http_hosts import only_hosts_of
 from tailbudget.streams.service_report import Past, past_evidence, require_known
 
 MAX_QUERY: Final = 100_000
@@ -52,7 +53,9 @@ class Http:
         Raises:
             ConfigError: the port is taken.
         """
-        app = web.Application(client_max_size=MAX_QUERY)
+        app = web.Application(
+            client_max_size=MAX_QUERY, middlewares=[only_hosts_of(self._host)]
+        )
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/status", self._get_status)
         app.router.add_get("/evidence", self._evidence)

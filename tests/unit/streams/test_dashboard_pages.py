@@ -162,3 +162,15 @@ def test_points_are_few_and_whole_panes(pane_s: int) -> None:
         step = step_s(span_s, pane_s)
         assert step % pane_s == 0
         assert span_s / step <= POINTS
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200), ("127.0.0.1:99", 200), ("[::1]:99", 200), ("LOCALHOST", 200),
+        ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("[", 403), ("10.0.0.1", 403),
+    ],
+)
+def test_a_foreign_name_that_leads_here_is_refused(site: Site, host: str, status: int) -> None:
+    """A page elsewhere that points its own name at us (DNS rebinding) reads nothing."""
+    assert site.get("/data/services", headers={"Host": host}).status_code == status
