@@ -53,9 +53,7 @@ class Http:
         Raises:
             ConfigError: the port is taken.
         """
-        app = web.Application(
-            client_max_size=MAX_QUERY, middlewares=[only_hosts_of(self._host)]
-        )
+        app = web.Application(client_max_size=MAX_QUERY, middlewares=[only_hosts_of(self._host)])
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/status", self._get_status)
         app.router.add_get("/evidence", self._evidence)

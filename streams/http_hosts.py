@@ -1,4 +1,4 @@
-"""Who may be asked under which name: a guard against pages elsewhere that point their name at us."""
+"""Under which names we may be asked: no page elsewhere may point its own name at us."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Narrator:
             f"broker      {settings.kafka.bootstrap} (in memory), "
             f"topic {settings.kafka.requests[0].topic}\n"
             f"ClickHouse  embedded, in {path} ({fate})\n"
-            f"worker      http://{settings.web.host}:{settings.web.port}/status\n"
+            f"dashboard   http://{settings.web.host}:{settings.web.port}/\n"
             f"service     {self._service}, simulated; SLO {promised}\n"
             f"Ctrl-C ends it. Percentiles come every {settings.stream.pane_s} s. "
             f"Query it from another terminal:\n"

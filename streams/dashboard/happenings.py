@@ -16,9 +16,7 @@ _SECOND_NS: Final = 1_000_000_000
 _MINUTE_NS: Final = 60 * _SECOND_NS
 
 
-def happenings(
-    settings: Settings, store: ClickHouse, tables: Tables, look: Look
-) -> dict[str, Any]:
+def happenings(settings: Settings, store: ClickHouse, tables: Tables, look: Look) -> dict[str, Any]:
     """Return deploys, cold windows, anomalies and alerts in a range; None is not measured.
 
     Raises:
@@ -28,12 +26,8 @@ def happenings(
     longest_ns = int(chosen.cold_start_window_min * _MINUTE_NS)
     since_ns = look.since_s * _SECOND_NS - longest_ns
     until_ns = look.until_s * _SECOND_NS
-    deploys = [
-        row for row in store.recent_deploys(look.service, since_ns) if row.at_ns < until_ns
-    ]
-    cold = cold_windows(
-        deploys, look.service, chosen.cold_start_window_min, settings.environment
-    )
+    deploys = [row for row in store.recent_deploys(look.service, since_ns) if row.at_ns < until_ns]
+    cold = cold_windows(deploys, look.service, chosen.cold_start_window_min, settings.environment)
     return {
         "deploys": [asdict(row) for row in deploys],
         "cold": [asdict(window) for window in cold if window.start_ns < until_ns],

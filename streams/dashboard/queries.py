@@ -50,13 +50,15 @@ ORDER BY delta_ms DESC""",
     ),
     Ready(
         "Which route has more than its share of slow requests?",
-        """SELECT value AS route, requests, failed, p99_ms, delta_ms, slow_share_pct, traffic_share_pct
+        """SELECT value AS route, requests, failed, p99_ms, delta_ms,
+    slow_share_pct, traffic_share_pct
 FROM cohort_table(service = {SERVICE}, from = {FROM}, to = {TO}, dimension = 'route')
 ORDER BY slow_share_pct - traffic_share_pct DESC""",
     ),
     Ready(
         "Does latency follow the input?",
-        """SELECT stage, covariate, n, round(r2, 3) AS r2, slope_ms_per_unit, intercept_ms, loglog_slope
+        """SELECT stage, covariate, n, round(r2, 3) AS r2, slope_ms_per_unit, intercept_ms,
+    loglog_slope
 FROM shape(service = {SERVICE}, from = {FROM}, to = {TO})
 ORDER BY r2 DESC""",
     ),

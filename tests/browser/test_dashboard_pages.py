@@ -1,8 +1,8 @@
-"""The dashboard with hostile names, with nothing, with old records, without a server, with many panes."""
+"""The dashboard with hostile names, with nothing, with old records, and with many panes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,16 +20,16 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 SCRIPT = "<script>alert(1)</script>"
 PICTURE = "\"'><img src=http://127.0.0.1:9/x onerror=alert(1)>"
-ARABIC = "مسار ‮evil"
+ARABIC = "مسار \u202eevil"
 LONG = "x" * 5_000
 HOSTILE = (SCRIPT, PICTURE, ARABIC, LONG)
 PANES = 10_000
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
+def store(clickhouse_path: Path) -> Iterator[ClickHouse]:
     """A service with hostile routes, and one of a hostile name."""
-    with fresh_store(tmp_path_factory.mktemp("hostile")) as opened:
+    with fresh_store(clickhouse_path) as opened:
         PastService(opened, "chat").write(random_columns(1, 6_000, routes=HOSTILE, span_s=300))
         PastService(opened, SCRIPT).write(random_columns(2, 500, service=SCRIPT))
         yield opened
@@ -50,7 +50,7 @@ def test_routes_may_be_called_anything(site: Site, browser: Browser, route: str)
         page.goto(f"{site.url}/services/chat?last=15m&where={quote(f'route={route}', safe='')}")
         opened.settled()
         expect(page.locator("#filters .chip")).to_contain_text(f"route = {route}"[:60])
-        expect(page.locator("#requests tbody tr").first).to_contain_text(route[:20])
+        expect(page.locator("#requests tbody tr").first).to_contain_text(route[:8])
         expect(page.locator("#latency canvas")).to_be_visible()
         assert page.locator("img, main script").count() == 0
         assert opened.overflow() <= 0
@@ -64,10 +64,15 @@ def test_hostile_values_are_chosen_from_the_table(site: Site, browser: Browser) 
         for route in HOSTILE:
             page.goto(f"{site.url}/services/chat")
             opened.settled()
-            rows = page.locator("#cohorts tbody tr").filter(has=page.get_by_text("route", exact=True))
+            rows = page.locator("#cohorts tbody tr").filter(
+                has=page.get_by_text("route", exact=True)
+            )
             rows.get_by_role("button").filter(has_text=route[:30]).first.click()
             opened.settled()
-            assert page.evaluate("new URLSearchParams(location.search).get('where')") == f"route={route}"
+            assert (
+                page.evaluate("new URLSearchParams(location.search).get('where')")
+                == f"route={route}"
+            )
             expect(page.locator("#requests tbody tr").first).to_be_visible()
 
 
@@ -86,12 +91,14 @@ def test_old_records_are_called_old(site: Site, browser: Browser) -> None:
     """Where nothing came for long, the page says how old its newest record is."""
     with Opened(browser) as opened:
         opened.page.goto(f"{site.url}/services/chat")
-        expect(opened.page.locator("#stale")).to_contain_text("The newest record is", timeout=30_000)
+        expect(opened.page.locator("#stale")).to_contain_text(
+            "The newest record is", timeout=30_000
+        )
         opened.settled()
 
 
 def test_what_is_not_there_is_said(site: Site, browser: Browser) -> None:
-    """An unknown service, an empty cohort and a service without an SLO each say what is the matter."""
+    """An unknown service, an empty cohort and a missing SLO each say what is the matter."""
     with Opened(browser) as opened:
         page = opened.page
         page.goto(f"{site.url}/services/nobody")
@@ -106,14 +113,16 @@ def test_what_is_not_there_is_said(site: Site, browser: Browser) -> None:
         opened.complaints.clear()  # the browser itself tells of the unknown service's status
 
 
-def test_nothing_at_all_is_said(browser: Browser, tmp_path: Path) -> None:
+def test_nothing_at_all_is_said(browser: Browser, clickhouse_path: Path) -> None:
     """A fresh database has no service and no alert; once records come, they show without reload."""
-    with fresh_store(tmp_path) as store, Site(store) as site, Opened(browser) as opened:
+    with fresh_store(clickhouse_path) as store, Site(store) as site, Opened(browser) as opened:
         page = opened.page
         page.goto(f"{site.url}/alerts")
         expect(page.locator("#standing .state")).to_contain_text("No alert", timeout=30_000)
         page.goto(site.url)
-        expect(page.locator("#services .state")).to_contain_text("Nothing was recorded yet", timeout=30_000)
+        expect(page.locator("#services .state")).to_contain_text(
+            "Nothing was recorded yet", timeout=30_000
+        )
         PastService(store, "fresh").write(random_columns(3, 100, service="fresh"))
         expect(page.get_by_role("link", name="fresh")).to_be_visible(timeout=30_000)
 
@@ -146,16 +155,18 @@ MOST_TIMES = 15.0
 scripts stand between, but no figure: those come later, however many there are."""
 
 
-def test_first_paint_does_not_wait_for_panes(browser: Browser, tmp_path: Path) -> None:
+def test_first_paint_does_not_wait_for_panes(
+    browser: Browser, clickhouse_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """With 10,000 panes the page paints soon beside an empty one, and then draws them all."""
-    with fresh_store(tmp_path) as store:
+    with fresh_store(clickhouse_path) as store:
         PastService(store, "chat").write(random_columns(5, 3 * PANES, span_s=10 * PANES))
         stored = store.query("SELECT count() FROM panes WHERE stage = '(pane)'").rows[0][0]
         assert stored > 0.9 * PANES
         with Site(store) as site, Opened(browser) as opened:
             empty_ms = first_paint_ms(opened.page, f"{site.url}/healthz")
             full_ms = first_paint_ms(opened.page, f"{site.url}/services/chat?last=30d")
-            print(f"first paint {full_ms:.0f} ms, of an empty page {empty_ms:.0f} ms")
+            record_property("first_paint_times", full_ms / empty_ms)
             opened.settled()
             expect(opened.page.locator("#latency canvas")).to_be_visible()
         assert full_ms < MOST_TIMES * empty_ms

@@ -21,7 +21,9 @@ class Opened:
         hosts: whom it asked.
     """
 
-    def __init__(self, browser: Browser, *, width: int = 1280, dark: bool = False, zone: str = "UTC") -> None:
+    def __init__(
+        self, browser: Browser, *, width: int = 1280, dark: bool = False, zone: str = "UTC"
+    ) -> None:
         self._context = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if dark else "light",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from tailbudget.sinks.clickhouse.client import ClickHouse
@@ -11,9 +10,11 @@ from tailbudget.sinks.clickhouse.shown.look import Look
 Rows = list[dict[str, Any]]
 
 _ALERTS: Final = """
-SELECT alert, sequence, toUnixTimestamp64Milli(at) AS at_ms, before, after, reason, detail, severity
+SELECT alert, sequence, toUnixTimestamp64Milli(at) AS at_ms, before, after, reason, detail,
+    severity
 FROM alert_changes FINAL
-WHERE service = {service:String} AND at >= toDateTime({since:UInt32}) AND at < toDateTime({until:UInt32})
+WHERE service = {service:String}
+    AND at >= toDateTime({since:UInt32}) AND at < toDateTime({until:UInt32})
 ORDER BY at, alert, sequence LIMIT 500
 """
 _ANOMALIES: Final = """
@@ -34,7 +35,8 @@ ORDER BY shape_models.at DESC LIMIT 1 BY stage, cohort
 _COLD: Final = """
 SELECT version, toUnixTimestamp(start) AS start_s, toUnixTimestamp(end) AS end_s, source
 FROM cold_windows FINAL
-WHERE service = {service:String} AND end > toDateTime({since:UInt32}) AND start < toDateTime({until:UInt32})
+WHERE service = {service:String}
+    AND end > toDateTime({since:UInt32}) AND start < toDateTime({until:UInt32})
 ORDER BY start_s, version LIMIT 500
 """
 

@@ -23,7 +23,8 @@ FROM
         max(p.max_ms) AS most,
         arrayMap(
             i -> if(i = 32767, NULL, least(greatest(reinterpretAsFloat64(bitOr(
-                bitShiftLeft(toUInt64(i + 64832), 46), bitShiftLeft(toUInt64(1), 45))), least), most)),
+                bitShiftLeft(toUInt64(i + 64832), 46),
+                bitShiftLeft(toUInt64(1), 45))), least), most)),
             quantilesExactWeightedArray(0.5, 0.95, 0.99)(
                 arrayPushBack(p.b, toInt16(32767)), arrayPushBack(p.c, p.failed))) AS ms
     FROM current_panes AS p

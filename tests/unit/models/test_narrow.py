@@ -50,7 +50,11 @@ def test_sums_are_those_of_the_requests_alone() -> None:
     """Counts, percentiles and co-moments equal those of a log with nothing else in it."""
     rows = columns()
     whole = evidence(rows)
-    for wanted in ({"route": "bulk, \\ =x"}, {"route": "chat", "region": "eu"}, {"region": "(none)"}):
+    for wanted in (
+        {"route": "bulk, \\ =x"},
+        {"route": "chat", "region": "eu"},
+        {"region": "(none)"},
+    ):
         keep = np.ones(N, bool)
         for name, value in wanted.items():
             keep &= rows[name] == (None if value == "(none)" else value)

@@ -16,13 +16,13 @@ from random_records import AWKWARD, SECOND_NS, T0_NS, random_columns
 
 from tailbudget.schemas.alert_rows import NoticeRow
 from tailbudget.schemas.rows import DeployRow
+from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.alert_log import change_row
 from tailbudget.streams.audit_rows import audit_row
 from tailbudget.streams.dashboard.queries import READY
 from tailbudget.streams.history import Span
 from tailbudget.streams.service_report import Past, service_report
-from tailbudget.schemas.settings import Settings
 
 T0_S = T0_NS // SECOND_NS
 SPAN_S = 600
@@ -118,7 +118,9 @@ def test_heat_map_holds_every_success(site: Site) -> None:
     found = series(site)
     ok = N - sum(row["failed"] for row in found["percentiles"])
     assert sum(cell["requests"] for cell in found["heat"]) == ok
-    edges = [found["least_ms"] * 2 ** (cell["band"] / found["bands_an_octave"]) for cell in found["heat"]]
+    edges = [
+        found["least_ms"] * 2 ** (cell["band"] / found["bands_an_octave"]) for cell in found["heat"]
+    ]
     assert 2 * max(edges) > found["requests"][0]["total_ms"] >= max(edges) / 1.1
 
 
@@ -155,15 +157,23 @@ def test_a_cohort_that_nobody_has_is_empty(site: Site) -> None:
 
 
 def test_analysis_is_the_report(site: Site, store: ClickHouse) -> None:
-    """Without a filter it says what `tailbudget report` says of the range, with sampled requests."""
+    """Without a filter it says what `tailbudget report` does, with sampled requests."""
     found = analysis(site)
     span = Span(T0_NS, T0_NS + SPAN_S * SECOND_NS)
     report = service_report(Settings.model_validate(SLO), store, Past("chat", span, now_ns=T0_NS))
     assert found["verdict"] == report.verdict
-    assert [row["p99_ms"] for row in found["stages"]] == pytest.approx([row.p99_ms for row in report.stages], rel=1e-5)
+    assert [row["p99_ms"] for row in found["stages"]] == pytest.approx(
+        [row.p99_ms for row in report.stages], rel=1e-5
+    )
     assert found["ledger"] == report.ledger
     assert 0 < len(found["sample"]) <= 500
-    assert set(found["sample"][0]["stages"]) <= {"total", "unattributed", "decode", "prefill", "queue"}
+    assert set(found["sample"][0]["stages"]) <= {
+        "total",
+        "unattributed",
+        "decode",
+        "prefill",
+        "queue",
+    }
 
 
 def test_happenings_lie_in_the_range(site: Site) -> None:
@@ -181,10 +191,16 @@ def test_alerts_say_why(site: Site) -> None:
     """How each stands comes with its evidence; its notice says what became of it."""
     found = site.data("/data/alerts")
     (row,) = found["alerts"]
-    assert (row["after"], row["tail_driver"], row["cause"]) == ("firing", "retrieve", "cache miss (retrieve)")
+    assert (row["after"], row["tail_driver"], row["cause"]) == (
+        "firing",
+        "retrieve",
+        "cache miss (retrieve)",
+    )
     assert row["evidence"] == ["hit ratio 20 % in slow requests, 80 % in fast ones"]
     assert [change["reason"] for change in found["changes"]] == ["condition_met"]
-    assert [(one["channel"], one["outcome"], one["attempts"]) for one in found["notices"]] == [("ops", "delivered", 2)]
+    assert [(one["channel"], one["outcome"], one["attempts"]) for one in found["notices"]] == [
+        ("ops", "delivered", 2)
+    ]
 
 
 def test_the_newest_range_ends_with_the_newest_pane(site: Site) -> None:
@@ -206,7 +222,9 @@ def test_the_newest_range_ends_with_the_newest_pane(site: Site) -> None:
         ({"service": "chat", "where": "route"}, "names no cohort"),
     ],
 )
-def test_a_wrong_address_says_what_is_the_matter(site: Site, params: dict[str, str], said: str) -> None:
+def test_a_wrong_address_says_what_is_the_matter(
+    site: Site, params: dict[str, str], said: str
+) -> None:
     """The answer names what is wrong and the remedy, and is no server error."""
     for path in ("/data/series", "/data/analysis"):
         response = site.get(path, params=params)
@@ -219,7 +237,11 @@ def test_a_wrong_address_says_what_is_the_matter(site: Site, params: dict[str, s
 def test_ready_queries_run(store: ClickHouse, ready: Any) -> None:
     """Each of the ten has an answer of the rows that there are."""
     sql = ready.sql
-    for name, value in (("SERVICE", "chat"), ("FROM", "2026-03-02 10:00:00"), ("TO", "2026-03-02 11:00:00")):
+    for name, value in (
+        ("SERVICE", "chat"),
+        ("FROM", "2026-03-02 10:00:00"),
+        ("TO", "2026-03-02 11:00:00"),
+    ):
         sql = sql.replace(f"{{{name}}}", f"'{value}'")
     assert "{" not in sql
     assert store.query(sql).rows or "ledger" in sql
