@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from typing import Any, Final
 
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.sinks.clickhouse.shown import services
 from tailbudget.streams.dashboard.answers import Tables
+
+RECENT_S: Final = 86_400
+"""Services that had a record within a day of the newest of any are read together."""
 
 
 def overview(settings: Settings, store: ClickHouse, tables: Tables) -> dict[str, Any]:
@@ -17,19 +20,22 @@ def overview(settings: Settings, store: ClickHouse, tables: Tables) -> dict[str,
     Raises:
         ClickHouseError: it does not answer.
     """
-    latest = {row["service"]: row for row in services.latest(store)}
+    seen = services.newest(store)
+    since_s = max((int(row["newest_s"]) for row in seen), default=0) - RECENT_S
+    latest = {row["service"]: row for row in services.latest(store, since_s)}
     firing = services.firing(store) if "alert_changes" in tables else {}
     left = _lowest(services.budgets(store)) if "budgets" in tables else {}
     sparks = defaultdict(list)
-    for row in reversed(services.sparks(store)):
+    for row in reversed(services.sparks(store, since_s)):
         sparks[row["service"]].append([row["end_ms"], row["p50_ms"], row["p95_ms"], row["p99_ms"]])
     rows = []
-    for seen in services.newest(store):
-        name = seen["service"]
+    for one in seen:
+        name = one["service"]
+        audit = latest.get(name) or services.latest_of(store, name)
         rows.append(
             {
-                **seen,
-                **latest.get(name, {"verdict": None}),
+                **one,
+                **(audit or {"verdict": None}),
                 "firing": firing.get(name, 0),
                 "budget": left.get(name),
                 "spark": sparks[name],

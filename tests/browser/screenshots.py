@@ -1,6 +1,6 @@
-"""Take the pictures of the documentation from the real stack: PYTHONPATH=tests/support python …
+"""Take the pictures of the documentation from the real stack.
 
-It runs `tailbudget up`, waits for the simulated fault, and writes PNG files to docs/images, or
+Run with PYTHONPATH=.types:tests/support. It runs `tailbudget up`, waits for the simulated fault, and writes PNG files to docs/images, or
 with `--all DIR` every page at 1440, 1024 and 390 pixels, light and dark, to look at.
 """
 

@@ -62,7 +62,7 @@ def test_links_lead_to_each_page_and_back(up: Up, browser: Browser) -> None:
         opened.settled()
         expect(page).to_have_url(re.compile("/services/chat.*zone=Asia"))
         for panel in CHARTS:
-            expect(page.locator(f"#{panel} canvas")).to_be_visible()
+            expect(page.locator(f"#{panel} canvas").first).to_be_visible()
         for panel in PANELS:
             expect(page.locator(f"#{panel} .state")).to_be_hidden()
         page.get_by_role("link", name="Alerts").click()

@@ -43,7 +43,7 @@ class Opened:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
-            assert self.complaints == []
+            assert self.complaints == [], self.complaints
             assert self.hosts <= {"127.0.0.1"}
         self._context.close()
 

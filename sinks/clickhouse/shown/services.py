@@ -7,9 +7,9 @@ from typing import Any, Final
 from tailbudget.sinks.clickhouse.client import ClickHouse
 
 _NEWEST: Final = """
-SELECT service, toUnixTimestamp(max(pane)) AS newest_s, toUnixTimestamp(min(pane)) AS oldest_s,
-    argMax(pane_s, pane) AS pane_s
-FROM panes WHERE stage = '(pane)'
+SELECT service, toUnixTimestamp(max(pane)) AS newest_s, argMax(pane_s, pane) AS pane_s
+FROM panes
+WHERE stage = '(pane)' AND pane > (SELECT max(pane) FROM panes) - toIntervalDay(30)
 GROUP BY service ORDER BY service
 """
 _SEEN: Final = """
@@ -22,16 +22,16 @@ _LATEST: Final = """
 SELECT service, verdict, requests, failed, p50_ms, p95_ms, p99_ms, max_ms,
     slo_p50_ms, slo_p95_ms, slo_p99_ms, tail_driver, toUnixTimestamp64Milli(end) AS end_ms
 FROM audits FINAL
-WHERE window_s = 60
-ORDER BY end DESC LIMIT 1 BY service
+WHERE window_s = 60 AND audits.end > fromUnixTimestamp({since:Int64})
+ORDER BY audits.end DESC LIMIT 1 BY service
 """
 _LATEST_OF: Final = _LATEST.replace(
-    "WHERE window_s = 60", "WHERE window_s = 60 AND service = {service:String}"
+    "WHERE window_s = 60", "WHERE service = {service:String} AND window_s = 60"
 )
 _SPARKS: Final = """
 SELECT service, toUnixTimestamp64Milli(end) AS end_ms, p50_ms, p95_ms, p99_ms
 FROM audits FINAL
-WHERE window_s = 60
+WHERE window_s = 60 AND audits.end > fromUnixTimestamp({since:Int64})
 ORDER BY audits.end DESC LIMIT 60 BY service
 """
 _FIRING: Final = """
@@ -53,7 +53,7 @@ Rows = list[dict[str, Any]]
 
 
 def newest(store: ClickHouse) -> Rows:
-    """Return from when to when there are panes, by service."""
+    """Return the newest pane of each service that had one in the last 30 days of any."""
     return store.query(_NEWEST).records()
 
 
@@ -65,18 +65,18 @@ def seen(store: ClickHouse, service: str) -> dict[str, Any] | None:
 
 def latest_of(store: ClickHouse, service: str) -> dict[str, Any] | None:
     """Return the newest audit of a minute of a service; None when there is none."""
-    rows = store.query(_LATEST_OF, {"service": service}).records()
+    rows = store.query(_LATEST_OF, {"service": service, "since": 0}).records()
     return rows[0] if rows else None
 
 
-def latest(store: ClickHouse) -> Rows:
-    """Return the newest audit of a minute, by service."""
-    return store.query(_LATEST).records()
+def latest(store: ClickHouse, since_s: int) -> Rows:
+    """Return the newest audit of a minute after a time, by service."""
+    return store.query(_LATEST, {"since": since_s}).records()
 
 
-def sparks(store: ClickHouse) -> Rows:
-    """Return the percentiles of the last sixty audits of a minute, newest first."""
-    return store.query(_SPARKS, max_rows=60_000).records()
+def sparks(store: ClickHouse, since_s: int) -> Rows:
+    """Return the percentiles of the last sixty audits of a minute after a time, newest first."""
+    return store.query(_SPARKS, {"since": since_s}, max_rows=60_000).records()
 
 
 def firing(store: ClickHouse) -> dict[str, int]:
