@@ -91,7 +91,8 @@ def take(browser: Browser, url: str, shot: Shot) -> bytes:
 def wait_for_the_fault(browser: Browser, url: str) -> None:
     """Return once the page tells of the breach and its cause."""
     with Opened(browser) as opened:
-        opened.page.goto(f"{url}{PATHS['service']}")
+        opened.page.goto(url)
+        opened.page.get_by_role("link", name="chat", exact=True).click(timeout=60_000)
         expect(opened.page.locator("#verdict")).to_have_text("breach", timeout=240_000)
         expect(opened.page.locator("#diagnosis")).to_contain_text(
             "external dependency", timeout=60_000

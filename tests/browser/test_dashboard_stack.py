@@ -34,7 +34,9 @@ def test_a_fault_shows_and_passes_without_reload(up: Up, browser: Browser) -> No
     """The page goes from fine to breach, names tail driver and cause, and goes back to fine."""
     with Opened(browser) as opened:
         page = opened.page
-        page.goto(f"{up.url}/services/chat?last=5m")
+        page.goto(up.url)
+        page.get_by_role("link", name="chat", exact=True).click(timeout=60_000)
+        page.get_by_role("button", name="5m", exact=True).click()
         page.evaluate("window.never_reloaded = true")
         expect(page.locator("#live")).to_have_text("live", timeout=30_000)
         verdict = page.locator("#verdict")
