@@ -25,7 +25,7 @@ PATHS = {
     "alerts": "/alerts",
     "sql": "/sql",
 }
-COLOURS = 128
+COLOURS = 256
 """Enough for pages of few colours, and a third of the bytes."""
 
 

@@ -31,7 +31,7 @@ export function pill(state) {
 }
 
 /** A table; a column is {name, cell(row), n: right-aligned}. */
-export function table(columns, rows, { caption = "", stack = false } = {}) {
+export function table(columns, rows, { caption = "", stack = true } = {}) {
   const head = columns.map((one) => make("th", { scope: "col", class: one.n ? "n" : null }, one.name));
   const body = rows.map((row) => make("tr", {}, columns.map((one) => {
     const cell = one.cell(row);

@@ -70,7 +70,7 @@ function show({ services }) {
   const bad = services.filter((row) => row.verdict === "breach").length;
   summary.textContent = `${services.length} ${services.length === 1 ? "service" : "services"}, ${bad ? `${bad} in breach` : "none in breach"}`;
   const focus = document.activeElement?.dataset?.key;
-  body.replaceChildren(table(COLUMNS, services, { stack: true }));
+  body.replaceChildren(table(COLUMNS, services));
   body.firstChild.setAttribute("aria-label", "Services");
   for (const row of services) spark(lines.get(row.service), row.spark, row.slo_p99_ms);
   if (focus) body.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();

@@ -117,7 +117,7 @@ export class Panel {
       cell: (row) => row[key] === null || row[key] === undefined ? null : String(row[key]),
     }));
     const label = this.element.querySelector("h2").textContent;
-    this.body.replaceChildren(table(columns, this.#rows.slice(0, 2000), { caption: "" }));
+    this.body.replaceChildren(table(columns, this.#rows.slice(0, 2000), { stack: false }));
     this.body.firstChild.setAttribute("aria-label", label);
   }
 }

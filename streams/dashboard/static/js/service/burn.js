@@ -29,7 +29,7 @@ function budgets(place, data) {
     { name: "Left", n: true, cell: (row) => make("span", { class: row.left_pct <= 0 ? "over" : null }, pct(row.left_pct)) },
     { name: "Burn", n: true, cell: (row) => number(row.burn_rate) },
     { name: "Spent at", cell: (row) => row.exhausted_s ? time(row.exhausted_s * 1000) : "–" },
-  ], data.budgets, { caption: "" }));
+  ], data.budgets, { caption: "Error budgets", stack: false }));
 }
 
 function option(names, rows, data) {

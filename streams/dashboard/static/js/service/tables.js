@@ -29,7 +29,7 @@ export function cohorts(panel, analysis) {
   if (!rows.length) return panel.say(analysis.verdict === "no_data" ? NOTHING : "The records name no cohort, such as a route.");
   panel.note("Most over-represented among slow requests first. Choose a value to look at it alone.");
   panel.show(rows, table([
-    { name: "Dimension", cell: (row) => name(row.dimension, 60) },
+    { name: "Dimension", cell: (row) => make("span", { class: "narrow" }, name(row.dimension, 60)) },
     { name: "Value", cell: filter },
     { name: "Requests", n: true, cell: (row) => count(row.n) },
     { name: "P99", n: true, cell: (row) => ms(row.p99_ms) },

@@ -40,14 +40,23 @@ export function behindSeries(data) {
     { xAxis: Math.max(one[0], data.since_s * 1000), name: "", itemStyle: { color: colour(name) } },
     { xAxis: Math.min(one[1], data.until_s * 1000) },
   ];
-  const inside = moments.filter((one) => one[0] >= data.since_s * 1000 && one[0] < data.until_s * 1000);
+  const inside = moments.filter((one) => one[0] >= data.since_s * 1000 && one[0] < data.until_s * 1000)
+    .sort((a, b) => a[0] - b[0]);
+  // A name that would lie on the one before is left out; the table of what happened has all.
+  const apartMs = 120 * (data.until_s - data.since_s);
+  let named = -Infinity;
+  const label = ([at, text]) => {
+    if (at - named < apartMs) return "";
+    named = at;
+    return short(text);
+  };
   return {
     type: "line", data: [], silent: true, tooltip: { show: false },
     markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold")), ...odd.map((one) => area(one, "--anomaly"))] },
     markLine: {
       silent: true, symbol: "none", lineStyle: { type: "solid", width: 1 },
       label: { fontSize: 10, rotate: 0, position: "end", distance: [0, 2], color: colour("--soft") },
-      data: inside.map(([at, text, name]) => ({ xAxis: at, lineStyle: { color: colour(name) }, label: { formatter: short(text) } })),
+      data: inside.map(([at, text, name]) => ({ xAxis: at, lineStyle: { color: colour(name) }, label: { formatter: label([at, text]) } })),
     },
   };
 }
