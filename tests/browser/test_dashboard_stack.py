@@ -44,7 +44,7 @@ def test_a_fault_shows_and_passes_without_reload(up: Up, browser: Browser) -> No
         expect(verdict).to_have_text("breach", timeout=BREACH_MS)
         expect(page.locator("#now")).to_contain_text("tail driver retrieve", timeout=60_000)
         diagnosis = page.locator("#diagnosis")
-        expect(diagnosis).to_contain_text("breach", timeout=60_000)
+        expect(diagnosis).to_contain_text("BREACH", timeout=60_000)
         expect(diagnosis).to_contain_text("retrieve", timeout=60_000)
         expect(diagnosis).to_contain_text("external dependency", timeout=60_000)
         expect(page.locator("#causes")).to_contain_text("retrieve takes")

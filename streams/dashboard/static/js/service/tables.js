@@ -1,6 +1,6 @@
 // The panels that are tables and lists.
 
-import { make, name, pill, table } from "../dom.js";
+import { make, name, table } from "../dom.js";
 import { count, iso, ms, number, pct, signedMs, time } from "../format.js";
 import { addFilters } from "../look.js";
 
@@ -46,7 +46,7 @@ export function diagnosis(panel, analysis) {
   const cause = causes[0];
   panel.note(`The whole range: ${count(analysis.provenance.n)} requests, ${count(analysis.provenance.n_failed)} failed.`);
   panel.show([analysis],
-    make("p", { class: "headline" }, pill(analysis.verdict), " ", name(analysis.headline, 1200)),
+    make("p", { class: "headline" }, name(analysis.headline, 1200)),
     make("div", { class: "lists" },
       cause ? list(`Cause: ${cause.cause.replaceAll("_", " ")}`, cause.evidence) : null,
       recommendation ? list("What to do", [recommendation.reason, recommendation.first_step && `First: ${recommendation.first_step}`, recommendation.mitigation && `Until then: ${recommendation.mitigation}`].filter(Boolean)) : null,
