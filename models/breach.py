@@ -1,4 +1,4 @@
-"""When does a breach begin and end? One state machine for each service and percentile.
+"""When does a breach begin and end? The statistical gate of a percentile of a service.
 
 It fires at the first step at which a target is missed beyond doubt, and not at one that chance
 explains. It resolves when the target is met beyond doubt, or comfortably for `CLEAR_NS`. A step
@@ -7,10 +7,8 @@ without enough requests freezes it: silence is neither a breach nor a recovery.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from tailbudget.models.binomial import lower_tail, upper_tail
 from tailbudget.models.ranks import EVIDENCE, requests_needed
@@ -26,14 +24,6 @@ CLEAR_SHARE: Final = 0.95
 
 CLEAR_NS: Final = 10_000_000_000
 """How long a target must be met comfortably, 10 s."""
-
-
-class Reason(StrEnum):
-    """Why a state changed."""
-
-    OVER = "over_target"
-    CLEARLY_WITHIN = "clearly_within_target"
-    HELD_WITHIN = "held_within_target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +42,9 @@ class BreachState:
     clear_since_ns: int | None = None
     frozen: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` reads, fit for JSON."""
-        return asdict(self)
 
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> BreachState:
-        """Return the state that `to_dict` wrote.
-
-        Raises:
-            TypeError: the mapping has other keys.
-        """
-        return cls(**stored)
-
-
-@dataclass(frozen=True, slots=True)
-class Transition:
-    """A breach begins or ends.
-
-    Attributes:
-        firing: it begins.
-        at_ns: when.
-        began_ns: when the breach began that begins or ends.
-        reason: why.
-        detail: the figures, for a person.
-        row: the percentile at that time.
-    """
-
-    firing: bool
-    at_ns: int
-    began_ns: int
-    reason: Reason
-    detail: str
-    row: Percentile
-
-
-def step(state: BreachState, row: Percentile, now_ns: int) -> tuple[BreachState, Transition | None]:
-    """Return the state after one more measurement, and the change when there is one.
+def step(state: BreachState, row: Percentile, now_ns: int) -> BreachState:
+    """Return the state after one more measurement.
 
     Args:
         state: the state before.
@@ -96,21 +52,16 @@ def step(state: BreachState, row: Percentile, now_ns: int) -> tuple[BreachState,
         now_ns: time of the measurement; steps come in order of time.
     """
     if row.over is None or row.status in (None, Verdict.INSUFFICIENT, Verdict.NO_DATA):
-        return replace(state, frozen=True, clear_since_ns=None), None
+        return replace(state, frozen=True, clear_since_ns=None)
     state = replace(state, frozen=False)
     if not state.firing:
-        if _clearly_over(row):
-            return _change(BreachState(firing=True, since_ns=now_ns), state, row, Reason.OVER)
-        return state, None
-    comfortable = _comfortable(row)
+        return BreachState(firing=True, since_ns=now_ns) if _clearly_over(row) else state
     since = state.clear_since_ns
-    clear_since_ns = (now_ns if since is None else since) if comfortable else None
-    resolved = BreachState(firing=False, since_ns=now_ns)
-    if _clearly_within(row):
-        return _change(resolved, state, row, Reason.CLEARLY_WITHIN)
-    if clear_since_ns is not None and now_ns - clear_since_ns >= CLEAR_NS:
-        return _change(resolved, state, row, Reason.HELD_WITHIN)
-    return replace(state, clear_since_ns=clear_since_ns), None
+    clear_since_ns = (now_ns if since is None else since) if _comfortable(row) else None
+    held = clear_since_ns is not None and now_ns - clear_since_ns >= CLEAR_NS
+    if held or _clearly_within(row):
+        return BreachState(firing=False, since_ns=now_ns)
+    return replace(state, clear_since_ns=clear_since_ns)
 
 
 def _clearly_over(row: Percentile) -> bool:
@@ -129,14 +80,6 @@ def _comfortable(row: Percentile) -> bool:
     if row.status is Verdict.BREACH or row.measured_ms is None or row.slo_ms is None:
         return False
     return row.measured_ms <= CLEAR_SHARE * row.slo_ms
-
-
-def _change(
-    after: BreachState, before: BreachState, row: Percentile, reason: Reason
-) -> tuple[BreachState, Transition]:
-    at_ns = after.since_ns or 0
-    began_ns = at_ns if after.firing or before.since_ns is None else before.since_ns
-    return after, Transition(after.firing, at_ns, began_ns, reason, detail(row), row)
 
 
 def detail(row: Percentile) -> str:

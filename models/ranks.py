@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.sample import NO_LIMIT
 from tailbudget.models.sketch import bucket_index, nearest_rank, representative
 from tailbudget.schemas.summary import TOTAL, Summary
 
@@ -33,6 +34,7 @@ class Ranks:
         min_ms: smallest value; +inf when n is 0.
         max_ms: largest value; -inf when n is 0.
         slower: exact counts of values slower than a threshold, by threshold.
+        exact_ms: [n] the values themselves, ascending, where the sample has every one; else None.
     """
 
     bucket: NDArray[np.int16]
@@ -41,15 +43,19 @@ class Ranks:
     min_ms: float
     max_ms: float
     slower: dict[float, int]
+    exact_ms: NDArray[np.float64] | None = None
 
     def value_ms(self, rank: int) -> float | None:
         """Return the value at a rank (1 is the smallest); None outside of 1 to n.
 
-        The sketch's answer is moved to where the exact counters know it to be, so that no value
-        reads as within a target that it misses, or the other way round.
+        It is exact where the sample has every value. Else the sketch's answer is moved to where
+        the exact counters know it to be, so that no value reads as within a target that it misses,
+        or the other way round.
         """
         if not 1 <= rank <= self.n:
             return None
+        if self.exact_ms is not None:
+            return float(self.exact_ms[rank - 1])
         found = self.bucket[np.searchsorted(self.cumulated, rank)]
         value = float(np.clip(representative(found), self.min_ms, self.max_ms))
         beyond = self.n - rank
@@ -70,6 +76,8 @@ class Ranks:
             return self.slower[threshold_ms]
         if not len(self.bucket) or threshold_ms >= self.max_ms:
             return 0
+        if self.exact_ms is not None:
+            return self.n - int(np.searchsorted(self.exact_ms, threshold_ms, side="right"))
         below = int(np.searchsorted(representative(self.bucket), threshold_ms, side="right"))
         return self.n - (int(self.cumulated[below - 1]) if below else 0)
 
@@ -89,14 +97,25 @@ def ranks(summary: Summary, stage: str = TOTAL) -> Ranks:
         failed = int(summary.failed[0])
         pairs = zip(summary.thresholds_ms, summary.over[0].tolist(), strict=True)
         slower = {threshold: over - failed for threshold, over in pairs}
+    n = int(summary.n[0, s])
     return Ranks(
         bucket=summary.bucket[first:end],
         cumulated=np.cumsum(summary.count[first:end]),
-        n=int(summary.n[0, s]),
+        n=n,
         min_ms=float(summary.min_ms[0, s]),
         max_ms=float(summary.max_ms[0, s]),
         slower=slower,
+        exact_ms=_every_value(summary, s, n),
     )
+
+
+def _every_value(summary: Summary, stage: int, n: int) -> NDArray[np.float64] | None:
+    """Return the n values of a stage, ascending; None where the sample lacks any of them."""
+    if (summary.sample.tau != NO_LIMIT).any():
+        return None
+    values = summary.sample.values[:, stage]
+    values = np.sort(values[~np.isnan(values)])
+    return values if len(values) == n else None
 
 
 def _upper_edge(value_ms: float) -> float:

@@ -137,7 +137,8 @@ def _notes(
     if status is Verdict.INSUFFICIENT:
         rest = f"; this {name} is the maximum" if rank == n else f", needs {requests_needed(q):,}"
         yield f"insufficient (n={n:,}{rest})"
-    if slo_ms is not None and slo_ms not in basis.ranks.slower and basis.ranks.n:
+    counted = basis.ranks.exact_ms is not None or slo_ms in basis.ranks.slower
+    if slo_ms is not None and basis.ranks.n and not counted:
         yield "judged by the sketch: this target was not counted"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from tailbudget.schemas.cohorts import ALL, OTHER, Cohort
 from tailbudget.schemas.objectives import Correction, Objective
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.tally import Count, Tally
+
+FOREVER_NS: Final = 2**62
 
 
 def empty_tally(slice_ns: int) -> Tally:
@@ -67,8 +70,18 @@ def merge_tallies(parts: Iterable[Tally], slice_ns: int) -> Tally:
 
 def between(counted: Tally, start_ns: int, end_ns: int) -> Tally:
     """Return the slices that start in [start_ns, end_ns)."""
-    low, high = np.searchsorted(counted.start_ns, [start_ns, end_ns]).tolist()
-    return _take(counted, np.arange(low, high))
+    return _take(counted, slice(*np.searchsorted(counted.start_ns, (start_ns, end_ns)).tolist()))
+
+
+def with_newer(counted: Tally, newer: Tally) -> Tally:
+    """Return the sum of a long tally and a few newer events, whose slices fit into its own."""
+    if not len(newer.start_ns):
+        return counted
+    first_ns = int(newer.start_ns[0]) // counted.slice_ns * counted.slice_ns
+    old = between(counted, 0, first_ns)
+    new = merge_tallies([between(counted, first_ns, FOREVER_NS), newer], counted.slice_ns)
+    columns = zip(_columns(old), _columns(new), strict=True)
+    return Tally(counted.slice_ns, *(np.concatenate(pair) for pair in columns))
 
 
 def without(counted: Tally, corrections: Sequence[Correction]) -> Tally:
@@ -131,12 +144,15 @@ def _sum(slice_ns: int, at_ns: NDArray[np.int64], columns: tuple[NDArray[np.int6
     return _take(Tally(slice_ns, starts, *sums), filled)
 
 
-def _take(counted: Tally, at: NDArray[np.intp]) -> Tally:
-    columns = (counted.start_ns, counted.total, counted.bad, counted.unknown)
-    return Tally(counted.slice_ns, *_pick(columns, at))
+def _take(counted: Tally, at: NDArray[np.intp] | slice) -> Tally:
+    return Tally(counted.slice_ns, *_pick(_columns(counted), at))
+
+
+def _columns(counted: Tally) -> tuple[NDArray[np.int64], ...]:
+    return counted.start_ns, counted.total, counted.bad, counted.unknown
 
 
 def _pick(
-    columns: tuple[NDArray[np.int64], ...], at: NDArray[np.intp] | NDArray[np.bool_]
+    columns: tuple[NDArray[np.int64], ...], at: NDArray[np.intp] | NDArray[np.bool_] | slice
 ) -> tuple[NDArray[np.int64], ...]:
     return tuple(column[at] for column in columns)

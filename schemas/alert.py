@@ -7,8 +7,26 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Self
 
 SCHEMA: Final = "tailbudget.alert/2"
+SLO: Final = "slo:"
+"""Alerts of objectives are called by this and the objective's name."""
+
+ANOMALY: Final = "anomaly:"
+"""Alerts of stages that have become slower are called by this and the stage."""
+
+COLD_START: Final = "cold_start"
+"""Name and kind of the alert of a cold start."""
+
 _LISTS: Final = ("evidence", "channels")
 _NEEDED: Final = ("service", "alert", "state", "alert_id", "at_ns", "reason")
+
+
+def kind_of(alert: str) -> str:
+    """Return the kind of an alert from its name; percentiles are called by themselves."""
+    if alert.startswith(SLO):
+        return "burn"
+    if alert.startswith(ANOMALY):
+        return "anomaly"
+    return COLD_START if alert == COLD_START else "percentile"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.retrying import retrying
 
-PATIENCE_S: Final = 1.0
-"""How long an alert waits for ClickHouse."""
+PATIENCE_S: Final = 0.1
+"""How long an alert waits for ClickHouse, where a write of panes may be before it: the whole way to
+chat is to take less than a second. Whoever goes on without the row finds the same number told."""
 
 
 def change_row(alert: Alert) -> ChangeRow:

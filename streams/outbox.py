@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from aiokafka.partitioner import DefaultPartitioner
+
 from tailbudget.schemas.errors import BrokerError
+
+
+def partition_of(service: str, partitions: int) -> int:
+    """Return the partition of the panes topic that a service's messages go to."""
+    return int(DefaultPartitioner()(service.encode(), list(range(partitions)), []))
 
 
 class Outbox:

@@ -33,7 +33,8 @@ class OwnedService:
         link: where a person sees more; empty when there is no such place.
         newest: the newest records that came, with a sample; None before the first.
         sources: source partitions that have sent something of the service.
-        seen: when it last sent something, seconds of a growing clock.
+        opened_ns: event time when it was opened; it counts until a source has records.
+        seen: when it last sent something, or was opened, seconds of a growing clock.
         settled_ns: event time up to which everything is in ClickHouse; 0 before the first flush.
     """
 
@@ -44,6 +45,7 @@ class OwnedService:
     slo: SloAudit
     link: str = ""
     newest: Summary | None = None
+    opened_ns: int = 0
     sources: set[str] = field(default_factory=set)
     seen: float = 0.0
     settled_ns: int = 0
@@ -59,7 +61,9 @@ class OwnedService:
             since: a source that had none since then is idle.
         """
         live = [watermarks[s] for s in self.sources if heard.get(s, 0.0) >= since]
-        return min(live) if live else max(watermarks[s] for s in self.sources)
+        if live:
+            return min(live)
+        return max((watermarks[s] for s in self.sources), default=self.opened_ns)
 
     def clock_ns(self, now_ns: int, heard: Mapping[str, float], now_s: float) -> int:
         """Return event time that goes on while no source has records, so that silence is noticed.
@@ -71,7 +75,7 @@ class OwnedService:
             heard: when each source last had records, seconds of a growing clock.
             now_s: now, by that clock.
         """
-        newest_s = max((heard.get(source, 0.0) for source in self.sources), default=now_s)
+        newest_s = max((heard.get(source, 0.0) for source in self.sources), default=self.seen)
         return now_ns + int(max(now_s - newest_s, 0.0) * 1e9)
 
     def add(self, delta: Summary) -> None:
@@ -124,8 +128,12 @@ async def open_service(
         await restore(audit, store, newest_ns=known, event_ns=event_ns)
         newest_ns = 0 if replays(known, event_ns) else known
     slo = await open_slo_audit(book, settings, store, now_ns=event_ns, newest_ns=newest_ns)
+    watched = {*audit.alerts, *slo.alerts}
+    again += book.retire(watched, ("percentile", "burn"), event_ns)
     panes = PaneStore(name, pane_s=pane_s, known_ns=known)
-    return OwnedService(partition, panes, book, audit, slo, link=_link(settings, name)), again
+    link = _link(settings, name)
+    opened = OwnedService(partition, panes, book, audit, slo, link=link, opened_ns=event_ns)
+    return opened, again
 
 
 def _link(settings: Settings, name: str) -> str:

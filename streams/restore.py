@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.percentile_alerts import SECOND_NS
 from tailbudget.streams.retrying import retrying
-from tailbudget.streams.service_audit import SECOND_NS, WINDOWS_S, ServiceAudit
+from tailbudget.streams.service_audit import WINDOWS_S, ServiceAudit
 
 
 async def restore(audit: ServiceAudit, store: ClickHouse, *, newest_ns: int, event_ns: int) -> None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Final
 
 from tailbudget.models.audit import audit
-from tailbudget.models.breach import BreachState, step
-from tailbudget.models.breach_reading import breach_reading
 from tailbudget.models.counts import counts_of, sum_counts
 from tailbudget.models.merge import merge
 from tailbudget.models.reduce import bare, flatten
 from tailbudget.models.select import collapse
-from tailbudget.models.snapshot import allowed_share, snapshot
-from tailbudget.models.stage_table import light_stage_table
-from tailbudget.models.tail import SLOW
+from tailbudget.models.snapshot import allowed_share
 from tailbudget.models.window import ServiceWindow, Window
 from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.alert_context import AlertContext
@@ -24,15 +20,15 @@ from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.objectives import AlertTiming
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
-from tailbudget.schemas.verdicts import Audit, Percentile, Verdict, leading
+from tailbudget.schemas.verdicts import Audit
 from tailbudget.streams.alert_book import AlertBook, Explain
 from tailbudget.streams.audit_rows import audit_row
+from tailbudget.streams.percentile_alerts import QUIET, SECOND_NS, WINDOW_S, PercentileAlerts
 
-SECOND_NS: Final = 1_000_000_000
 MINUTE_S: Final = 60
 MINUTE_NS: Final = MINUTE_S * SECOND_NS
 
-WINDOWS_S: Final = (60, 300, 3600)
+WINDOWS_S: Final = (WINDOW_S, 300, 3600)
 """Lengths of the rolling audits; a breach begins by the first."""
 
 MAX_CAUGHT_UP: Final = 6
@@ -52,8 +48,6 @@ multi-window alerting)."""
 
 SILENT_NS: Final = int(AlertTiming().no_data_s) * SECOND_NS
 """Silence after which there is nothing to judge percentiles by, as for objectives."""
-
-UNJUDGED: Final = (None, Verdict.INSUFFICIENT, Verdict.NO_DATA)
 
 
 class ServiceAudit:
@@ -77,7 +71,6 @@ class ServiceAudit:
         self.newest: Audit | None = None
         self._slo = slo
         self._pane_ns = pane_s * SECOND_NS
-        self._book = book
         self._reset_ns = -(-RESET_S // pane_s) * self._pane_ns
         # What alerts need at once has no cohorts; what audits need can wait for the end of a pane.
         self._live = ServiceWindow(WINDOWS_S[0] * SECOND_NS, self._pane_ns)
@@ -86,10 +79,14 @@ class ServiceAudit:
         }
         self._waiting: list[Summary] = []
         self._held: dict[int, tuple[Summary, Summary]] = {}
-        self._breaches = _breaches(slo, book)
+        self._alerts = None if slo is None else PercentileAlerts(slo, book)
         self._heard_ns = 0
-        self._calm_ns = 0
         self._audited_ns: int | None = None
+
+    @property
+    def alerts(self) -> list[str]:
+        """Names of the alerts."""
+        return [] if self._alerts is None else self._alerts.names
 
     def reach_ns(self, now_ns: int) -> int:
         """Return from when on panes are in any window that is audited at `now_ns` or later."""
@@ -143,57 +140,20 @@ class ServiceAudit:
             clock_ns: event time that goes on while all sources are silent, so that silence is
                 noticed; None: `now_ns`.
         """
-        if self._slo is None:
+        if self._alerts is None or self._slo is None:
             return []
         self._live.advance(now_ns)
         self._hear(held)
         clock_ns = now_ns if clock_ns is None else clock_ns
         if self._heard_ns and clock_ns - self._heard_ns >= SILENT_NS:
-            return self._calm(clock_ns, explain, _silence(clock_ns - self._heard_ns))
-        if self._quiet(self._slo, held):
-            return self._calm(now_ns, explain, _QUIET)
-        return self._judge(self._slo, now_ns, held, explain)
-
-    def _judge(
-        self, slo: SloTarget, now_ns: int, held: Sequence[Summary], explain: Explain
-    ) -> list[Alert]:
-        newest = self._light(held)
-        total = self._total(self._live.total(), self._live.start_ns, FOREVER_NS, newest)
-        start_ns = self._live.start_ns + WINDOWS_S[0] * SECOND_NS - self._reset_ns
-        recent_total = self._live.total_since(start_ns)
-        recent = _judged(self._total(recent_total, start_ns, FOREVER_NS, newest), slo)
-        alerts = []
-        for name, row in _judged(total, slo).items():
-            read, shown = self._read(name, row, recent[name], now_ns)
-            alert = self._book.step(name, read, now_ns)
-            if alert is not None:
-                alerts.append(_of_percentile(alert, shown, total, explain()))
-        return alerts
-
-    def _read(
-        self, name: str, row: Percentile, recent: Percentile, now_ns: int
-    ) -> tuple[Reading, Percentile]:
-        """Return what a percentile says by the minute and the newest part of it, and by which."""
-        state = self._breaches.get(name, BreachState())
-        judged = recent.status not in UNJUDGED
-        if judged and not state.firing and recent.status is not Verdict.BREACH:
-            return breach_reading(state, row), row
-        chosen = recent if judged and state.firing else row
-        self._breaches[name], _ = step(state, chosen, now_ns)
-        return breach_reading(self._breaches[name], chosen), chosen
-
-    def _calm(self, now_ns: int, explain: Explain, read: Reading) -> list[Alert]:
-        """Return the messages where no percentile needs to be looked at, once a second."""
-        if self._slo is None or 0 <= now_ns - self._calm_ns < SECOND_NS:
-            return []
-        self._calm_ns = now_ns
-        alerts = []
-        for name, target_ms in self._slo.items():
-            alert = self._book.step(name, read, now_ns)
-            if alert is not None:
-                told = replace(alert, window_s=WINDOWS_S[0], slo_ms=target_ms)
-                alerts.append(replace(told, **asdict(explain())))
-        return alerts
+            return self._alerts.calm(_silence(clock_ns - self._heard_ns), clock_ns, explain)
+        if not self._alerts.firing and self._quiet(self._slo, held):
+            return self._alerts.calm(QUIET, now_ns, explain)
+        newest, start_ns = self._light(held), self._live.start_ns
+        total = self._total(self._live.total(), start_ns, FOREVER_NS, newest)
+        start_ns += WINDOWS_S[0] * SECOND_NS - self._reset_ns
+        recent = self._total(self._live.total_since(start_ns), start_ns, FOREVER_NS, newest)
+        return self._alerts.judge(total, recent, now_ns, explain)
 
     def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
         """Return the audits of all windows for each pane that event time has left since."""
@@ -211,12 +171,10 @@ class ServiceAudit:
         return [self._audit(s, end, newest) for end in due for s in WINDOWS_S]
 
     def _quiet(self, slo: SloTarget, held: Sequence[Summary]) -> bool:
-        """Return whether counters alone show that no alert begins or ends.
+        """Return whether counters alone show that no alert begins.
 
-        None fires, and none can begin: no target is missed by more than its share of the minute.
+        No target is missed by more than its share of the minute.
         """
-        if any(state.firing for state in self._breaches.values()):
-            return False
         start_ns = self._live.start_ns
         counts = sum_counts(
             [self._live.counts(), *(counts_of(one, one.pane_ns >= start_ns) for one in held)]
@@ -290,46 +248,5 @@ def _start_ns(summary: Summary) -> int:
     return min(starts, default=0)
 
 
-def _judged(total: Summary, slo: SloTarget) -> dict[str, Percentile]:
-    """Return the percentiles that have a target, failures counted, by name."""
-    rows = leading(snapshot(total, slo))
-    return {name: row for name, row in rows.items() if row.slo_ms is not None}
-
-
-_QUIET: Final = Reading(Condition.GOOD)
-
-
 def _silence(silent_ns: int) -> Reading:
     return Reading(Condition.NO_DATA, detail=f"no request for {silent_ns / SECOND_NS:,.0f} s")
-
-
-def _breaches(slo: SloTarget | None, book: AlertBook) -> dict[str, BreachState]:
-    """Return how the percentiles stand by the states of their alerts."""
-    names = dict(slo.items()) if slo is not None else {}
-    states = {name: book.state(name) for name in names}
-    return {
-        name: BreachState(firing=one.fires, since_ns=one.began_ns) for name, one in states.items()
-    }
-
-
-def _of_percentile(alert: Alert, row: Percentile, total: Summary, context: AlertContext) -> Alert:
-    """Return the message with the figures of its percentile and where slow requests are slow."""
-    alert = replace(
-        alert,
-        window_s=WINDOWS_S[0],
-        measured_ms=row.measured_ms,
-        slo_ms=row.slo_ms,
-        note=row.note,
-        n=row.n,
-        over=row.over,
-        **asdict(context),
-    )
-    driver = light_stage_table(total, SLOW[0]).driver
-    if driver is None:
-        return alert
-    return replace(
-        alert,
-        tail_driver=driver.stage,
-        tail_delta_ms=driver.delta_ms,
-        tail_share_pct=driver.tail_share_pct,
-    )

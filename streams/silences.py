@@ -44,6 +44,12 @@ class Silences:
         except UnavailableError as error:
             log.debug("silences as they were", error=error.message)
 
+    def running(self) -> list[str]:
+        """Return what is silenced now, as "service" or "service/alert"."""
+        now_ns = time.time_ns()
+        there_are = [one for one in self._known or () if one.begins_ns <= now_ns < one.ends_ns]
+        return sorted("/".join(filter(None, (one.service, one.alert))) for one in there_are)
+
     async def mute(self, service: str, maintenance: Sequence[Correction]) -> Mute:
         """Return what says why an alert of a service is muted; waits for the first reading."""
         if self._known is None:

@@ -10,7 +10,7 @@ from tailbudget.models.budget import budgets, cost_pct, onset_ns
 from tailbudget.models.burn import measure, reading
 from tailbudget.models.slo_window import SECOND_NS, Span
 from tailbudget.models.tally import merge_tallies, tally
-from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert import SLO, Alert
 from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.alerts import AlertStatus
 from tailbudget.schemas.budgets import BudgetRow, Budgets
@@ -19,16 +19,13 @@ from tailbudget.schemas.objectives import Correction, Objective
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.tally import Tally
 from tailbudget.streams.alert_book import AlertBook, Explain
-from tailbudget.streams.slo_series import SloSeries
+from tailbudget.streams.slo_series import SloSeries, View
 
 KEPT_NS: Final = 10 * SECOND_NS
 """Budgets are over days too: how often what is left of them is kept."""
 
 JUDGE_NS: Final = SECOND_NS
 """Objectives are over days: a second between two judgements loses nothing."""
-
-PREFIX: Final = "slo:"
-"""Alerts of objectives are called by this and the objective's name; percentiles have none."""
 
 
 class SloAudit:
@@ -56,6 +53,12 @@ class SloAudit:
         self._corrections = tuple(corrections)
         self._book = book
         self._judged_ns = self._kept_ns = -(2**62)
+        self._kept: list[BudgetRow] = []
+
+    @property
+    def alerts(self) -> list[str]:
+        """Names of the alerts."""
+        return [f"{SLO}{name}" for name in self.series]
 
     def add(self, delta: Summary) -> None:
         """Add records that count for good, with their cohorts."""
@@ -85,19 +88,33 @@ class SloAudit:
         moved = (self._judge(one, now_ns, held, explain) for one in self.series.values())
         return [alert for alert in moved if alert is not None]
 
-    def budgets(self, now_ns: int) -> dict[str, Budgets]:
+    def budgets(self, now_ns: int, held: Sequence[Summary] = ()) -> dict[str, Budgets]:
         """Return what is left of each error budget, by the name of the objective."""
+        views = {name: self._view(one, now_ns, held) for name, one in self.series.items()}
         return {
-            name: budgets(one.period_tally(), one.objective, now_ns, self._corrections)
-            for name, one in self.series.items()
+            name: budgets(view.period(), view.series.objective, now_ns, self._corrections)
+            for name, view in views.items()
         }
 
-    def rows(self, now_ns: int) -> list[BudgetRow]:
-        """Return what is left of each budget, to be kept; at most every 10 s of event time."""
+    def _view(self, one: SloSeries, now_ns: int, held: Sequence[Summary]) -> View:
+        parts = [tally(summary, one.objective, one.pane_ns) for summary in held]
+        return one.at(now_ns, merge_tallies(parts, one.pane_ns))
+
+    def rows(self, now_ns: int, held: Sequence[Summary] = ()) -> list[BudgetRow]:
+        """Return what is left of each budget, to be kept; at most every 10 s of event time.
+
+        Args:
+            now_ns: as for `judge`.
+            held: as for `judge`.
+        """
         if 0 <= now_ns - self._kept_ns < KEPT_NS:
             return []
         self._kept_ns = now_ns
-        return [self._row(name, one, now_ns) for name, one in self.budgets(now_ns).items()]
+        said = self.budgets(now_ns, held)
+        rows = [self._row(name, one, now_ns) for name, one in said.items()]
+        news = [row for row in rows if replace(row, at_ns=0) not in self._kept]
+        self._kept = [replace(row, at_ns=0) for row in rows]
+        return news
 
     def _row(self, name: str, said: Budgets, now_ns: int) -> BudgetRow:
         left = said.measured
@@ -112,17 +129,15 @@ class SloAudit:
             corrected_pct=said.corrected.left_pct if said.corrected else None,
             burn_rate=left.burn_rate,
             exhausted_ns=left.exhausted_ns,
-            status=self._book.state(f"{PREFIX}{name}").shown.value,
+            status=self._book.state(f"{SLO}{name}").shown.value,
         )
 
     def _judge(
         self, one: SloSeries, now_ns: int, held: Sequence[Summary], explain: Explain
     ) -> Alert | None:
-        slo = one.objective
-        parts = [tally(summary, slo, one.pane_ns) for summary in held]
-        view = one.at(now_ns, merge_tallies(parts, one.pane_ns))
+        slo, view = one.objective, self._view(one, now_ns, held)
         read = reading(slo, measure(slo, view.count, view.age_s()), view.silent_s())
-        alert = self._book.step(f"{PREFIX}{slo.name}", read, now_ns, slo.timing)
+        alert = self._book.step(f"{SLO}{slo.name}", read, now_ns, slo.timing)
         return None if alert is None else self._explained(alert, slo, view.period(), explain())
 
     def _explained(
@@ -133,7 +148,6 @@ class SloAudit:
         left = said.measured
         alert = replace(
             alert,
-            kind="burn",
             cohort=cohort_text(slo.cohort),
             channels=slo.telling.channels,
             tell_resolved=slo.telling.resolved,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from tailbudget.models.burn import rules_of
 from tailbudget.models.slo_counts import SloCounts
 from tailbudget.models.slo_window import SECOND_NS, length_s, span_at
-from tailbudget.models.tally import as_slices, between, count, merge_tallies
+from tailbudget.models.tally import as_slices, between, count, merge_tallies, with_newer
 from tailbudget.schemas.objectives import Objective
 from tailbudget.schemas.tally import Count, Tally
 
@@ -133,8 +133,7 @@ class View:
 
     def period(self) -> Tally:
         """Return all that is held with the newer events, in the slices of the period."""
-        held = self.series.period_tally()
-        return merge_tallies([held, self.newest], self.series.slice_ns)
+        return with_newer(self.series.period_tally(), self.newest)
 
     def _slices(self, seconds: int) -> Count:
         open_ns = self.now_ns - self.now_ns % self.series.slice_ns

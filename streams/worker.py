@@ -49,6 +49,9 @@ PAUSE_SHARE: Final = 0.2
 REPORT_S: Final = 5.0
 """Interval of looking for full reports that are due."""
 
+WAKE_S: Final = 1.0
+"""Interval of looking whether an assignment brought services that are silent."""
+
 LEAVE_S: Final = 10.0
 """Seconds that Faust may take to leave a group; without a broker it would take for ever."""
 
@@ -133,6 +136,7 @@ class Worker:
             (JUDGE_S, self._audit.judge),
             (self.settings.stream.tick_s, self._anomalies.tick),
             (self.settings.stream.flush_s, self._audit.flush),
+            (WAKE_S, self._audit.wake),
             (REPORT_S, self._reports.draw),
             (REFRESH_S, self._silences.refresh),
             (TRIM_S, give_back),
@@ -204,6 +208,7 @@ class Worker:
                 "undelivered": self._delivery.undelivered,
                 "waiting": self._delivery.waiting,
                 "foreign": self._delivery.foreign,
+                "silences": self._silences.running(),
             },
         }
 

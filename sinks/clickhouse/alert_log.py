@@ -55,6 +55,18 @@ WHERE service = {service:String}
 ORDER BY alert, channel, sequence DESC
 LIMIT 1 BY alert, channel
 """
+_WAITING: Final = """
+SELECT service
+FROM
+(
+    SELECT service, alert, argMax(after, sequence) AS state
+    FROM alert_changes FINAL
+    GROUP BY service, alert
+)
+WHERE state NOT IN ('resolved', 'no_data')
+GROUP BY service
+ORDER BY service
+"""
 
 
 def write_changes(connection: Connection, changes: Sequence[ChangeRow]) -> None:
@@ -76,6 +88,12 @@ def last_changes(connection: Connection, service: str) -> list[ChangeRow]:
 def last_notices(connection: Connection, service: str) -> list[NoticeRow]:
     """Return the newest notice of each alert of a service on each channel."""
     return [NoticeRow(*row) for row in _select(connection, _LAST_NOTICES, service)]
+
+
+def waiting(connection: Connection) -> list[str]:
+    """Return the services with an alert that time alone may move: it fires, say."""
+    answer = connection.request("reading open alerts", lambda client: client.query(_WAITING))
+    return [row[0] for row in answer.result_rows]
 
 
 def _insert(

@@ -141,6 +141,10 @@ class ClickHouse:
         """Return the newest change of each alert of a service."""
         return alert_log.last_changes(self._writer, service)
 
+    def waiting(self) -> list[str]:
+        """Return the services with an alert that time alone may move: it fires, say."""
+        return alert_log.waiting(self._writer)
+
     def write_notices(self, notices: Sequence[NoticeRow]) -> None:
         """Write what became of notices."""
         alert_log.write_notices(self._writer, notices)

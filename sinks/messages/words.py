@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert import ANOMALY, Alert
 from tailbudget.schemas.messages import Draft
 from tailbudget.sinks.chat_text import clock_text, code_text, ms_text, query_text, time_text
 from tailbudget.sinks.report.clean import SENTENCE_LENGTH, bare, clean
@@ -17,9 +17,6 @@ HEADINGS: Final = {
     ("burn", "firing"): "burns its error budget",
     ("burn", "resolved"): "no longer burns its error budget",
 }
-ANOMALY: Final = "anomaly:"
-"""Alerts of a stage that has become slower are called by this and the stage."""
-
 _OTHER: Final = {"no_data": "cannot be judged", "muted": "is muted"}
 _UNKNOWN_CAUSE: Final = "Probable cause: none has evidence yet"
 

@@ -19,6 +19,7 @@ from faust.types import TP
 
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.budgets import BudgetRow
+from tailbudget.schemas.errors import UnavailableError
 from tailbudget.schemas.rows import StoredPane
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.verdicts import Audit as Report
@@ -28,9 +29,10 @@ from tailbudget.streams.alert_log import publish
 from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.explaining import explained
+from tailbudget.streams.opening import Opening
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
-from tailbudget.streams.owned_service import OwnedService, open_service
+from tailbudget.streams.owned_service import OwnedService
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.settling import settles_ns
 from tailbudget.streams.silences import Silences
@@ -41,7 +43,7 @@ log = structlog.get_logger()
 JUDGE_SHARE: Final = 0.02
 """Seconds that one round of judging may take; services that remain are judged in the next."""
 
-NOTICE_S: Final = 1.0
+NOTICE_S: Final = 2.0
 """How often a service without news is judged all the same: time alone may move an alert."""
 
 KEEP_S: Final = 10
@@ -82,8 +84,10 @@ class Audit:
         self._incarnation = incarnation
         self._anomalies = anomalies
         self._report = report
-        self._silences = silences
         self._budgets: list[BudgetRow] = []
+        self._opening = Opening(settings, store, outbox, silences)
+        self._turn = asyncio.Lock()
+        self._woken = False
         self._noticed = 0.0
         self._partitions: dict[int, OwnedPartition] = {}
         self._services: dict[str, OwnedService] = {}
@@ -117,6 +121,7 @@ class Audit:
     def assign(self, partitions: Iterable[TP]) -> None:
         """Start these partitions of the panes topic at their committed offsets."""
         self._partitions = {tp.partition: OwnedPartition(tp) for tp in partitions}
+        self._woken = False
         self._ready.set()
 
     def revoke(self) -> None:
@@ -130,6 +135,23 @@ class Audit:
         self._budgets.clear()
         self._unwritten = 0
         self._written.set()
+
+    async def wake(self) -> None:
+        """Open services that send nothing but whose alerts wait, so that silence is noticed."""
+        if self._woken or not self._partitions:
+            return
+        self._woken = True
+        try:
+            waiting = await self._opening.waiting()
+        except UnavailableError as error:
+            self._woken = False
+            log.debug("services are woken later", error=error.message)
+            return
+        for name, number, newest_ns in waiting:
+            partition = self._partitions.get(number)
+            if partition is not None:
+                with contextlib.suppress(RevokedError):
+                    await self._open(name, partition, newest_ns)
 
     async def judge(self) -> None:
         """Judge the services that have news, as many as the share of time allows."""
@@ -151,11 +173,11 @@ class Audit:
         for row in service.audit.rolling(now_ns, held):
             self._rolling.append(row)
             self._unwritten += len(row.payload)
-        self._budgets += service.slo.rows(now_ns)
         clock_ns = service.clock_ns(now_ns, self._heard, time.monotonic())
         alerts = service.judge(
             now_ns, clock_ns, held, lambda: explained(service, self._report(name))
         )
+        self._budgets += service.slo.rows(clock_ns, held)
         await publish(alerts, self._store, self._outbox)
 
     async def flush(self) -> None:
@@ -225,6 +247,7 @@ class Audit:
         """Return what an operator wants to know, for `/status`."""
         return {
             "services": sorted(self._services),
+            "alerts": self._alerts(),
             "taken": {str(n): p.next_offset for n, p in sorted(self._partitions.items())},
             "pending_bytes": self.pending_bytes,
             "panes_written": self.written,
@@ -232,6 +255,11 @@ class Audit:
             "segments_dropped": sum(p.assembly.dropped for p in self._partitions.values()),
             "segments_ignored": sum(p.assembly.ignored for p in self._partitions.values()),
         }
+
+    def _alerts(self) -> dict[str, dict[str, str]]:
+        """Return the states of the alerts that are not resolved, by service and name."""
+        standing = {name: one.book.standing() for name, one in sorted(self._services.items())}
+        return {name: states for name, states in standing.items() if states}
 
     async def _take(self, partition: OwnedPartition, messages: list[Any]) -> None:
         for raw in messages:
@@ -261,22 +289,20 @@ class Audit:
         self._due[message.service] = None
 
     async def _open(self, name: str, partition: OwnedPartition, event_ns: int) -> OwnedService:
-        """Return a service that is new to this worker.
+        """Return a service that is new to this worker; it may have been opened meanwhile.
 
         Raises:
             RevokedError: the partition is no longer ours.
         """
-        number = partition.tp.partition
-        maintenance = self._settings.service(name).corrections()
-        mute = await self._silences.mute(name, maintenance)
-        service, again = await open_service(
-            name, number, self._settings, self._store, event_ns=event_ns, mute=mute
-        )
-        await publish(again, self._store, self._outbox)
-        await self._anomalies.open(name, number)
-        self._require(partition)
-        self._services[name] = service
-        return service
+        async with self._turn:
+            if (known := self._services.get(name)) is not None:
+                return known
+            service = await self._opening.open(name, partition.tp.partition, event_ns)
+            await self._anomalies.open(name, partition.tp.partition)
+            self._require(partition)
+            service.seen = time.monotonic()
+            self._services[name] = service
+            return service
 
     def _require(self, partition: OwnedPartition) -> None:
         if self._partitions.get(partition.tp.partition) is not partition:
@@ -284,12 +310,12 @@ class Audit:
 
     async def _fold(self, partition: OwnedPartition, name: str, folded: list[Folded]) -> None:
         service = self._services.get(name)
+        sources = {source for one in folded for source in one.ends}
         if service is None:
             watermarks = partition.assembly.watermarks()
-            sources = {source for one in folded for source in one.ends}
             event_ns = min(watermarks[source] for source in sources)
             service = await self._open(name, partition, event_ns)
-            service.sources |= sources
+        service.sources |= sources
         if missing := service.panes.missing(folded):
             stored = await retrying(
                 lambda: asyncio.to_thread(self._store.read_panes, name, missing)

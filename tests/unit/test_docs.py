@@ -39,7 +39,6 @@ from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.audit_log import discovery
 from tailbudget.streams.audit_log import sample as first_rows
 from tailbudget.streams.cli.app import app
-from tailbudget.streams.delivery import backoff
 from tailbudget.streams.instrument import producer, shipper
 from tailbudget.streams.sources import lines
 
@@ -244,8 +243,7 @@ NUMBERS = (
     ("windows-and-alerts.md", f"audits of the last {service_audit.MAX_CAUGHT_UP} are"),
     ("windows-and-alerts.md", f"{rolling_reports.MOST_BEHIND} reports of each window back"),
     ("windows-and-alerts.md", f"about {1 / worker.JUDGE_S:g} times a second"),
-    ("windows-and-alerts.md", f"up to {backoff.LONGEST_WAIT_S:g} s"),
-    ("windows-and-alerts.md", f"after {backoff.GIVE_UP_S / 60:g} minutes"),
+    ("windows-and-alerts.md", f"After {service_audit.SILENT_NS / SECOND_NS:g} s without"),
     ("instrument.md", f"holds {instrument.Limits().queue:,} records"),
     ("instrument.md", f"for {instrument.Limits().flush_s:g} s at most"),
     ("instrument.md", f"up to {shipper.INTERVAL_S:g} s of records"),

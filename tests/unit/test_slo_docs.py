@@ -10,6 +10,7 @@ from pages import DOCS, rows, text
 from tailbudget.models import alert_state, budget, burn
 from tailbudget.schemas.alerts import AlertStatus, ChangeReason
 from tailbudget.schemas.objectives import Period
+from tailbudget.streams import alert_log, silences, slo_audit
 from tailbudget.streams.delivery import backoff
 from tailbudget.streams.openslo.documents import KINDS
 
@@ -56,6 +57,9 @@ def test_every_kind_of_document_is_listed() -> None:
         ("slos.md", f"for that, {burn.FEW} bad ones do"),
         ("slos.md", f"where that may have {burn.POWER} bad events"),
         ("slos.md", f"a {budget.RECENT_SHARE}th of any period"),
+        ("slos.md", f"for each objective in {slo_audit.KEPT_NS / 1e9:g} s at most"),
+        ("alerts.md", f"does not answer within {alert_log.PATIENCE_S:g} s"),
+        ("alerts.md", f"reads silences every {silences.REFRESH_S:g} s"),
         ("alerts.md", f"or {backoff.FIRST_WAIT_S:g} s, then"),
         ("alerts.md", f"up to {backoff.LONGEST_WAIT_S:g} s"),
         ("alerts.md", f"for {backoff.GIVE_UP_S / 60:g} minutes"),

@@ -193,7 +193,8 @@ def test_a_mute_is_asked_for_by_name_and_time() -> None:
     audit.add(summary(0, 600, 900.0))
     (muted,) = judge(audit, 10, 600)
     assert (muted.state, muted.reason) == ("muted", "deploy")
-    assert book.firing() == ("slo:latency",)
+    assert book.standing() == {"slo:latency": "muted"}
+    assert book.state("slo:latency").fires
 
 
 def test_counts_of_a_cohort_alone() -> None:
@@ -238,3 +239,16 @@ def test_a_worker_takes_over_from_clickhouse(clickhouse: ClickHouse) -> None:
     )
     assert judge(opened, 600, 1200) == whole[1:]
     assert opened.budgets(now_ns)["latency"].measured.bad == 600
+
+
+def test_an_alert_that_nobody_watches_any_more_is_over() -> None:
+    """An objective that was renamed while it fired does not fire for ever."""
+    (fired,) = judge(incident(), 0, 560)
+    book = AlertBook("chat")
+    book.restore([change_row(fired)])
+    assert book.retire(["slo:latency"], ["burn"], fired.at_ns + 1) == []
+    assert book.retire([], ["percentile"], fired.at_ns + 1) == []
+    (over,) = book.retire(["slo:other"], ["burn"], fired.at_ns + 1)
+    assert (over.state, over.kind, over.alert_id) == ("resolved", "burn", fired.alert_id)
+    assert over.reason == "it is no longer watched"
+    assert book.retire([], ["burn"], fired.at_ns + 2) == []
