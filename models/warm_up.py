@@ -1,8 +1,8 @@
 """How long a service takes to be warm after a deploy, learnt from its stages.
 
 After a deploy the residual of each stage, the logarithm of measured by expected time, is averaged
-by five seconds. Warm is the first moment from which on, for half a minute, no stage is slower than
-the share of its time that is no anomaly either, as far as chance lets one tell. What is not warm
+by five seconds. Warm is the first moment from which on, in the mean of half a minute, no stage is
+slower by more than what is no anomaly either, as far as chance lets one tell. What is not warm
 within half an hour is not a cold start, and teaches nothing; nor does a deploy that the next one
 overtakes.
 """

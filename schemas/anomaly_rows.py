@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+OVER: Final = ("ended", "accepted", "lost")
+"""Phases with which an anomaly does not go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +17,7 @@ class AnomalyRow:
         service: the service's name.
         stage: which stage.
         cohorts: texts of the cohorts that are or were slower.
-        phase: "started", "spread", "ended" or "accepted".
+        phase: "started", "spread", "ended" or "accepted"; "lost" when nobody watches it any more.
         test: which kind of change was found.
         onset_ns: when the stage became slower.
         started_ns: when that was found.
@@ -39,15 +43,15 @@ class AnomalyRow:
     onset_ns: int
     started_ns: int
     at_ns: int
-    effect_pct: float | None
-    low_pct: float | None
-    high_pct: float | None
-    effect_ms: float | None
-    low_ms: float | None
-    high_ms: float | None
-    expected_ms: float | None
-    measured_ms: float | None
-    n: int
+    effect_pct: float | None = None
+    low_pct: float | None = None
+    high_pct: float | None = None
+    effect_ms: float | None = None
+    low_ms: float | None = None
+    high_ms: float | None = None
+    expected_ms: float | None = None
+    measured_ms: float | None = None
+    n: int = 0
     deploy: str = ""
     cause: str = ""
 

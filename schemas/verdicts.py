@@ -12,6 +12,7 @@ from tailbudget.schemas.budgets import KeptBudget, KeptSilence
 from tailbudget.schemas.comparison import Comparison
 from tailbudget.schemas.plots import Plots
 from tailbudget.schemas.proposals import Cause, Optimization, Recommendation, SloProposal
+from tailbudget.schemas.regressions import KeptRegression, StageState
 from tailbudget.schemas.sections import (
     CohortRow,
     ColdStart,
@@ -190,6 +191,8 @@ class Audit:
         brief: the optimisation brief; likewise.
         budgets: error budgets as they were at the end; empty where no worker kept any.
         silences: those that were running in the span.
+        regressions: anomalies that went on in the span; empty where no worker watches.
+        stage_states: what the shape models knew at its end; likewise.
     """
 
     verdict: Verdict
@@ -215,6 +218,8 @@ class Audit:
     brief: Brief | None = None
     budgets: tuple[KeptBudget, ...] = ()
     silences: tuple[KeptSilence, ...] = ()
+    regressions: tuple[KeptRegression, ...] = ()
+    stage_states: tuple[StageState, ...] = ()
 
 
 def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:

@@ -10,96 +10,38 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
 from tailbudget.models.cold_windows import cold_windows
-from tailbudget.schemas.anomalies import StageCohort, State
-from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow
 from tailbudget.schemas.errors import UnavailableError, WireError
-from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams.alert_log import publish
-from tailbudget.streams.anomaly_alerts import anomaly_alert
 from tailbudget.streams.anomaly_rows import (
     DEPLOY_WITHIN_NS,
-    anomaly_row,
     cold_rows,
     mark,
-    nearest_deploy,
     shape_rows,
 )
+from tailbudget.streams.anomaly_telling import CAUSE_WITHIN_MS, Telling
 from tailbudget.streams.anomaly_watch import AnomalyWatch
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.model_states import States, messages
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.owned_service import OwnedService
 from tailbudget.streams.retrying import retrying
+from tailbudget.streams.watched import Owner, Watched
 
 log = structlog.get_logger()
 
 SHARE: Final = 0.5
 """Part of a tick that scoring may take; services that remain come first in the next."""
 
-SAVE_S: Final = 30.0
-SAVE_BYTES_S: Final = 10_000.0
-"""Bytes a second that the state of a service may make: one of megabytes is saved less often."""
-
 DEPLOYS_S: Final = 1.0
 """How often deploys are looked for: what a cold replica does until then is scored."""
 
 DESCRIBE_NS: Final = 60_000_000_000
-CAUSE_WITHIN_MS: Final = 900_000
-"""A cause is taken from a report that ended at most a quarter of an hour before the change."""
-
 _MS: Final = 1_000_000
-
-
-@dataclass(slots=True)
-class Watched:
-    """What is kept of one service beside its watch.
-
-    Attributes:
-        partition: of the panes topic and the models topic.
-        watch: samples, models and tests.
-        windows: after its deploys.
-        saved_s: when its state was saved last, seconds of a growing clock.
-        size: bytes of the state that was saved last.
-        alerted: how many of the first of `watch.unwritten` are told as alerts already.
-        described_ns: when its models were written last, event time.
-        described: state and mark of each model then.
-        cold: cold windows that are written.
-    """
-
-    partition: int
-    watch: AnomalyWatch
-    windows: tuple[ColdWindow, ...] = ()
-    saved_s: float = 0.0
-    size: int = 0
-    alerted: int = 0
-    described_ns: int = 0
-    described: dict[StageCohort, tuple[State, float]] = field(default_factory=dict)
-    cold: tuple[ColdWindowRow, ...] = ()
-
-    @property
-    def save_after_s(self) -> float:
-        """Return how long a state counts as new."""
-        return max(SAVE_S, self.size / SAVE_BYTES_S)
-
-
-class Owner(Protocol):
-    """Whoever has the services, and the state of their alerts."""
-
-    def owned(self, name: str) -> OwnedService | None:
-        """Return a service; None when it is not ours."""
-        ...
-
-    def event_ns(self, name: str) -> int | None:
-        """Return its event time; None when it is not ours."""
-        ...
 
 
 class Anomalies:
@@ -110,9 +52,6 @@ class Anomalies:
         store: ClickHouse.
         states: what was saved by whoever had a service before.
         outbox: publishes states and alerts.
-
-    Attributes:
-        owner: has the services.
     """
 
     def __init__(
@@ -132,7 +71,16 @@ class Anomalies:
         self._epoch = 0
         self._looked_s = 0.0
         self._working = asyncio.Lock()
-        self.owner: Owner = _Nobody()
+        self._telling = Telling(store, outbox)
+
+    @property
+    def owner(self) -> Owner:
+        """Whoever has the services."""
+        return self._telling.owner
+
+    @owner.setter
+    def owner(self, owner: Owner) -> None:
+        self._telling.owner = owner
 
     def revoke(self) -> None:
         """Forget everything: new owners read it from the topics."""
@@ -151,7 +99,7 @@ class Anomalies:
         body = self._known[partition].pop(service, None)
         watch = AnomalyWatch(service) if body is None else _restored(service, body)
         if watch.unwritten:
-            await self._leave_out_told(watch)
+            await self._telling.leave_out_told(watch)
         if epoch == self._epoch:
             now_s = time.monotonic()
             size = len(body or b"")
@@ -224,7 +172,9 @@ class Anomalies:
             if changes:
                 await self._save(name, found)
         if watch.unwritten and self._owns(name, found):
-            await self._tell(name, found)
+            await self._telling.tell(name, found)
+        if not found.cleared and now_ns is not None and self._owns(name, found):
+            await self._telling.clear(name, found, now_ns)
         if self._owns(name, found) and self._is_old(found):
             await self._save(name, found)
         if watch.now_ns - found.described_ns >= DESCRIBE_NS and self._owns(name, found):
@@ -244,55 +194,6 @@ class Anomalies:
         await self._outbox.drain()
         watch.saved()
         found.saved_s, found.size = time.monotonic(), len(body)
-
-    async def _tell(self, name: str, found: Watched) -> None:
-        """Publish what is not told, then write it; what ClickHouse does not take comes again."""
-        changes = list(found.watch.unwritten)
-        try:
-            since_ms = changes[0].at_ns // _MS - CAUSE_WITHIN_MS
-            causes = await asyncio.to_thread(self._store.newest_causes, name, since_ms)
-        except UnavailableError:
-            causes = {}
-        deploys = [nearest_deploy(found.windows, one.onset_ns) for one in changes]
-        rows = [
-            anomaly_row(name, one, deploy=deploy, cause=causes.get(one.stage, ""))
-            for one, deploy in zip(changes, deploys, strict=True)
-        ]
-        for row, deploy in list(zip(rows, deploys, strict=True))[found.alerted :]:
-            await self._alert(row, deploy)
-            found.alerted += 1
-        try:
-            await asyncio.to_thread(self._store.write_anomalies, rows)
-        except UnavailableError as error:
-            log.warning("anomalies wait", service=name, error=error.message)
-            return
-        del found.watch.unwritten[: len(changes)]
-        found.alerted = 0
-
-    async def _alert(self, row: AnomalyRow, deploy: ColdWindow | None) -> None:
-        service = self.owner.owned(row.service)
-        if service is None:
-            return
-        alert = anomaly_alert(service.book, row, deploy, link=service.link)
-        if alert is not None:
-            await publish([alert], self._store, self._outbox)
-            await self._outbox.drain()
-
-    async def _leave_out_told(self, watch: AnomalyWatch) -> None:
-        """Leave out of a restored state what its last owner told before it died."""
-        first_ns = min(one.started_ns for one in watch.unwritten)
-        last_ns = max(one.started_ns for one in watch.unwritten) + 1
-        rows = await retrying(
-            lambda: asyncio.to_thread(
-                self._store.anomalies_between, watch.service, first_ns, last_ns
-            )
-        )
-        told = {(row.stage, row.started_ns, row.phase, row.at_ns) for row in rows}
-        watch.unwritten = [
-            one
-            for one in watch.unwritten
-            if (one.stage, one.started_ns, one.phase, one.at_ns) not in told
-        ]
 
     async def _describe(self, name: str, found: Watched) -> None:
         """Write models and cold windows that changed, once a minute of event time."""
@@ -343,15 +244,3 @@ def _restored(service: str, body: bytes) -> AnomalyWatch:
     except WireError as error:
         log.warning("models are learnt anew", service=service, error=error.message)
         return AnomalyWatch(service)
-
-
-class _Nobody:
-    """Has no service."""
-
-    def owned(self, name: str) -> OwnedService | None:
-        del name
-        return None
-
-    def event_ns(self, name: str) -> int | None:
-        del name
-        return None

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert import ANOMALY, Alert
 from tailbudget.schemas.alerts import Condition, Reading
 from tailbudget.schemas.anomaly_rows import AnomalyRow
 from tailbudget.schemas.objectives import Severity
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.streams.alert_book import AlertBook
 
-KIND: Final = "anomaly"
 _TEST: Final = {
     "mean": "all requests are slower",
     "tail": "more requests are slow",
@@ -24,15 +23,27 @@ _MOST_COHORTS: Final = 5
 
 def alert_name(stage: str) -> str:
     """Return the name of the alert about a stage."""
-    return f"{KIND}:{stage}"
+    return f"{ANOMALY}{stage}"
 
 
 def anomaly_alert(
-    book: AlertBook, row: AnomalyRow, deploy: ColdWindow | None, *, link: str = ""
+    book: AlertBook,
+    row: AnomalyRow,
+    deploy: ColdWindow | None,
+    *,
+    signals: tuple[str, ...] = (),
+    link: str = "",
 ) -> Alert | None:
     """Take a change of an anomaly; return the message when the alert moves.
 
     It is a ticket: what users were promised is judged by percentiles and budgets, which page.
+
+    Args:
+        book: the service's alerts.
+        row: the change.
+        deploy: nearest before the onset.
+        signals: what changed with the onset, in sentences.
+        link: where a person sees more.
     """
     begins = row.phase in ("started", "spread")
     read = Reading(
@@ -45,7 +56,6 @@ def anomaly_alert(
         return None
     return replace(
         alert,
-        kind=KIND,
         tail_driver=row.stage,
         effect_pct=row.effect_pct,
         effect_low_pct=row.low_pct,
@@ -54,7 +64,7 @@ def anomaly_alert(
         onset_ns=row.onset_ns,
         deploy=row.deploy,
         cause=row.cause.replace("_", " "),
-        evidence=evidence(row, deploy),
+        evidence=(*evidence(row, deploy), *signals),
         n=row.n,
         link=link,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from tailbudget.models.anomaly.guard import Guard
@@ -10,6 +12,7 @@ from tailbudget.models.shape.described import described
 from tailbudget.schemas.anomalies import Anomaly, StageCohort, State
 from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow
 from tailbudget.schemas.sections import ColdWindow
+from tailbudget.schemas.verdicts import Audit
 
 DEPLOY_WITHIN_NS: Final = 24 * 3600 * 1_000_000_000
 """A deploy that is older than a day is no neighbour of an onset."""
@@ -21,8 +24,7 @@ def anomaly_row(
     service: str, found: Anomaly, *, deploy: ColdWindow | None = None, cause: str = ""
 ) -> AnomalyRow:
     """Return the row of a change."""
-    effect = found.effect
-    return AnomalyRow(
+    row = AnomalyRow(
         service=service,
         stage=found.stage,
         cohorts=found.cohorts,
@@ -31,17 +33,39 @@ def anomaly_row(
         onset_ns=found.onset_ns,
         started_ns=found.started_ns,
         at_ns=found.at_ns,
-        effect_pct=effect and effect.pct,
-        low_pct=effect and effect.low_pct,
-        high_pct=effect and effect.high_pct,
-        effect_ms=effect and effect.ms,
-        low_ms=effect and effect.low_ms,
-        high_ms=effect and effect.high_ms,
-        expected_ms=effect and effect.expected_ms,
-        measured_ms=effect and effect.measured_ms,
-        n=effect.n if effect else 0,
         deploy=deploy.version if deploy else "",
         cause=cause,
+    )
+    effect = found.effect
+    if effect is None:
+        return row
+    return replace(
+        row,
+        effect_pct=effect.pct,
+        low_pct=effect.low_pct,
+        high_pct=effect.high_pct,
+        effect_ms=effect.ms,
+        low_ms=effect.low_ms,
+        high_ms=effect.high_ms,
+        expected_ms=effect.expected_ms,
+        measured_ms=effect.measured_ms,
+        n=effect.n,
+    )
+
+
+def lost_row(row: AnomalyRow, at_ns: int) -> AnomalyRow:
+    """Return the end of an anomaly whose models are gone: nobody knows how large it is now."""
+    return AnomalyRow(
+        service=row.service,
+        stage=row.stage,
+        cohorts=row.cohorts,
+        phase="lost",
+        test=row.test,
+        onset_ns=row.onset_ns,
+        started_ns=row.started_ns,
+        at_ns=at_ns,
+        deploy=row.deploy,
+        cause=row.cause,
     )
 
 
@@ -116,4 +140,14 @@ def cold_rows(
             learnt_min,
         )
         for window in windows
+    ]
+
+
+def suspected_rows(audit: Audit) -> list[ColdWindowRow]:
+    """Return the starts of a report that no event announced; how long they took is not known."""
+    found = audit.cold_start.suspected if audit.cold_start else ()
+    return [
+        ColdWindowRow(audit.provenance.service, one.instance, at_ms, at_ms, "suspected", None)
+        for one in found
+        for at_ms in [round(datetime.fromisoformat(one.at).timestamp() * 1000)]
     ]

@@ -88,6 +88,11 @@ class AnomalyWatch:
         """Return whether something waits to be scored."""
         return bool(self._waiting or self._later)
 
+    @property
+    def open(self) -> Mapping[str, int]:
+        """Start of the anomaly of each stage that has one."""
+        return self._open
+
     def active(self) -> list[Anomaly]:
         """Return the anomalies that go on, with their effects as they are now."""
         return [self._named(one) for one in self.guard.active(self._now_ns)]

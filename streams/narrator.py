@@ -21,6 +21,12 @@ _LATEST: Final = """
 SELECT p50_ms, p95_ms, p99_ms, requests, failed, verdict, tail_driver, toUnixTimestamp64Milli(end)
 FROM audits FINAL WHERE service = {service:String} AND window_s = 60 ORDER BY end DESC LIMIT 1
 """
+_REGRESSIONS: Final = """
+SELECT stage, phase, effect_pct, low_pct, high_pct, effect_ms, deploy, cause,
+    toUnixTimestamp64Nano(at) AS at_ns, formatDateTime(onset, '%T')
+FROM anomalies FINAL
+WHERE service = {service:String} AND phase != 'spread' AND at_ns > {since:Int64} ORDER BY at_ns
+"""
 _COLOURS: Final = {"ok": "green", "at_risk": "yellow", "breach": "red"}
 
 
@@ -41,6 +47,7 @@ class Narrator:
         self._service = service
         self._began = time.monotonic()
         self._told_ms = self._newest_ms()
+        self._told_ns = self._newest_change_ns()
 
     def welcome(self, settings: Settings, path: Path, *, kept: bool) -> None:
         """Say what runs where."""
@@ -93,6 +100,24 @@ class Narrator:
         if driver:
             text += f"  tail driver {driver}"
         self._say("last minute", escape(text), _COLOURS.get(verdict, "dim"))
+
+    def regressions(self) -> None:
+        """Print in a line each stage that became slower for the same shapes, or itself again."""
+        given = {"service": self._service, "since": self._told_ns}
+        for row in self._store.query(_REGRESSIONS, given).rows:
+            stage, phase, pct, low, high, ms, deploy, cause, self._told_ns, onset = row
+            began = phase == "started"
+            text = f"{stage} {'is slower for the same shapes' if began else 'is over: ' + phase}"
+            if pct is not None:
+                text += f", {pct:+.0f} % ({low:+.0f} to {high:+.0f}), {ms_text(ms)} a request"
+            text += f", since {onset}"
+            text += f", after {deploy}" if deploy else ""
+            text += f", {cause.replace('_', ' ')}" if cause else ""
+            self._say("regression", escape(text), "bold red" if began else "bold green")
+
+    def _newest_change_ns(self) -> int:
+        sql = "SELECT toUnixTimestamp64Nano(max(at)) FROM anomalies WHERE service = {s:String}"
+        return int(self._store.query(sql, {"s": self._service}).rows[0][0])
 
     def _say(self, kind: str, text: str, style: str) -> None:
         seconds = time.monotonic() - self._began

@@ -19,6 +19,7 @@ from tailbudget.schemas.errors import UnavailableError
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.anomaly_rows import suspected_rows
 from tailbudget.streams.audit_rows import audit_row
 from tailbudget.streams.history import SECOND_NS, Span
 from tailbudget.streams.service_report import Past, service_report
@@ -106,6 +107,7 @@ class RollingReports:
             return False
         row = audit_row(audit, window_s=window_s, end_ns=end_ns, drawn_ns=now_ns)
         self._store.write_audits([row])
+        self._store.write_cold_windows(suspected_rows(audit))
         self._newest[service] = audit
         return True
 

@@ -25,6 +25,7 @@ from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Span
 from tailbudget.streams.kept_budgets import Rows, with_budgets
+from tailbudget.streams.kept_regressions import with_regressions
 from tailbudget.streams.promised import ASSUMED, last_promised
 from tailbudget.streams.rules import declared_workload
 from tailbudget.streams.sql import ask
@@ -121,7 +122,9 @@ def ask_report(
         asked = replace(asked, slo=slo)
     elif asked.slo is None and (promised := last_promised(settings, past.service)) is not None:
         asked = replace(asked, slo=promised, assumptions=(ASSUMED,))
-    return with_budgets(report(evidence, asked), partial(_ask, settings), past.span), evidence
+    query = partial(_ask, settings)
+    drawn = with_budgets(report(evidence, asked), query, past.span)
+    return with_regressions(drawn, query, past.span), evidence
 
 
 def _ask_worker(worker: Mapping[str, Any], past: Past) -> Evidence:
@@ -143,7 +146,11 @@ def service_report(settings: Settings, store: ClickHouse, past: Past) -> Audit:
         ClickHouseError: it does not answer.
     """
     drawn = report(past_evidence(settings, store, past), options(settings, past.service))
-    return with_budgets(drawn, lambda query: store.query(query).rows, past.span)
+
+    def query(sql: str) -> Rows:
+        return store.query(sql).rows
+
+    return with_regressions(with_budgets(drawn, query, past.span), query, past.span)
 
 
 def _ask(settings: Settings, query: str) -> Rows:
@@ -165,7 +172,6 @@ def _cold_windows(settings: Settings, store: ClickHouse, past: Past) -> list[Col
     deploys = store.recent_deploys(past.service, 0)
     if not deploys:
         return None
-    chosen = settings.service(past.service)
-    return list(
-        cold_windows(deploys, past.service, chosen.cold_start_window_min, settings.environment)
-    )
+    learnt_min = store.learnt_warm_up_min(past.service)
+    minutes = learnt_min or settings.service(past.service).cold_start_window_min
+    return list(cold_windows(deploys, past.service, minutes, settings.environment))

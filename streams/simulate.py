@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import Final, Protocol
 
-from tailbudget.streams import traffic
 from tailbudget.streams.kafka import ClientConfig, create_topics
 from tailbudget.streams.publish import Publisher
-from tailbudget.streams.scenario import Scenario
 
 _STEP_NS: Final = 1_000_000_000
 """After a pause of ours, what was missed is generated in steps of a second."""
@@ -85,19 +83,36 @@ class Sink(Protocol):
         """Send one message."""
 
 
+class Played(Protocol):
+    """A service that is simulated; each interval counts from the start, its end exclusive."""
+
+    @property
+    def service(self) -> str:
+        """Name of the service."""
+
+    def records(self, start_ns: int, t0_s: float, t1_s: float, /) -> list[bytes]:
+        """Return the records of an interval, as JSON, in order of time."""
+
+    def deploys(self, start_ns: int, t0_s: float, t1_s: float, /) -> list[bytes]:
+        """Return the deploy events of an interval, as JSON."""
+
+    def happenings(self, start_ns: int, t0_s: float, t1_s: float, /) -> tuple[str, ...]:
+        """Say for a person what happens in an interval."""
+
+
 class Simulation:
-    """One run of a scenario: publishes what is due, and counts it.
+    """One run of a simulated service: publishes what is due, and counts it.
 
     Attributes:
         start_ns: when the scenario began, nanoseconds since the epoch.
         done_ns: everything before this moment, counted from the start, is published.
     """
 
-    def __init__(self, sink: Sink, scenario: Scenario, topics: Topics, start_ns: int) -> None:
+    def __init__(self, sink: Sink, played: Played, topics: Topics, start_ns: int) -> None:
         self.start_ns = start_ns
         self.done_ns = 0
         self._sink = sink
-        self._scenario = scenario
+        self._played = played
         self._topics = topics
         self._records = 0
         self._deploys = 0
@@ -105,21 +120,20 @@ class Simulation:
     def advance(self, due_ns: int, timestamp_ms: int) -> Progress:
         """Publish what happens up to `due_ns` after the start. May block, as `Publisher.send`."""
         span = (self.done_ns / 1e9, due_ns / 1e9)
-        stamped = [
-            (line, timestamp_ms) for line in traffic.records(self._scenario, self.start_ns, *span)
-        ]
+        stamped = [(line, timestamp_ms) for line in self._played.records(self.start_ns, *span)]
         self._records += self._sink.publish(self._topics.requests, stamped)
-        for event in traffic.deploys(self._scenario, self.start_ns, *span):
-            key = self._scenario.service.encode()
+        for event in self._played.deploys(self.start_ns, *span):
+            key = self._played.service.encode()
             self._sink.send(self._topics.deploys, event, timestamp_ms=timestamp_ms, key=key)
             self._deploys += 1
         self.done_ns = due_ns
-        return Progress(span[1], self._records, self._deploys, self._scenario.happenings(*span))
+        happened = self._played.happenings(self.start_ns, *span)
+        return Progress(span[1], self._records, self._deploys, happened)
 
 
 def run(
     config: ClientConfig,
-    scenario: Scenario,
+    played: Played,
     *,
     duration_s: float | None = None,
     topics: Topics | None = None,
@@ -135,7 +149,7 @@ def run(
     wanted = {topics.requests: topics.partitions, topics.deploys: topics.partitions}
     with Publisher(config) as publisher:
         create_topics(config, wanted, replication=topics.replication)
-        simulation = Simulation(publisher, scenario, topics, pace.now_ns())
+        simulation = Simulation(publisher, played, topics, pace.now_ns())
         return run_live(simulation, pace, duration_s, report)
 
 

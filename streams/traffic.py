@@ -48,6 +48,35 @@ class _Shape:
     documents: Numbers
 
 
+@dataclass(frozen=True, slots=True)
+class ScenarioTraffic:
+    """A scenario as something that a simulation plays.
+
+    Attributes:
+        scenario: the service.
+    """
+
+    scenario: Scenario
+
+    @property
+    def service(self) -> str:
+        """Name of the service."""
+        return self.scenario.service
+
+    def records(self, start_ns: int, t0_s: float, t1_s: float) -> list[bytes]:
+        """Return the records of an interval, as JSON, in order of time."""
+        return records(self.scenario, start_ns, t0_s, t1_s)
+
+    def deploys(self, start_ns: int, t0_s: float, t1_s: float) -> list[bytes]:
+        """Return the deploy events of an interval, as JSON."""
+        return deploys(self.scenario, start_ns, t0_s, t1_s)
+
+    def happenings(self, start_ns: int, t0_s: float, t1_s: float) -> tuple[str, ...]:
+        """Say for a person what happens in an interval."""
+        del start_ns
+        return self.scenario.happenings(t0_s, t1_s)
+
+
 def records(scenario: Scenario, start_ns: int, t0_s: float, t1_s: float) -> list[bytes]:
     """Return the records from `t0_s` up to `t1_s` after the start, as JSON, in order of time.
 

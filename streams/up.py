@@ -29,17 +29,20 @@ from tailbudget.streams import logs, simulate
 from tailbudget.streams.data_directory import DataDirectory
 from tailbudget.streams.database import open_database
 from tailbudget.streams.embedded import EmbeddedBroker, free_port
+from tailbudget.streams.faulty.scenarios import COVARIATES
 from tailbudget.streams.kafka import kafka_config
 from tailbudget.streams.narrator import Narrator
-from tailbudget.streams.scenario import demonstration
+from tailbudget.streams.scenario import Scenario, demonstration
 from tailbudget.streams.serve import serve
 from tailbudget.streams.topics import ensure_topics
+from tailbudget.streams.traffic import ScenarioTraffic
 from tailbudget.streams.worker import Worker
 
 log = structlog.get_logger()
 
 SERVICE: Final = "chat"
 TARGET: Final = SloTarget(p50_ms=400, p95_ms=800, p99_ms=1200)
+SCENARIO_TARGET: Final = SloTarget(p50_ms=4000, p95_ms=12_000, p99_ms=25_000)
 FAULT_AFTER_S: Final = 60.0
 FAULT_FOR_S: Final = 20.0
 EVERY_S: Final = 1.0
@@ -48,7 +51,14 @@ EVERY_S: Final = 1.0
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-def run(settings: Settings, *, for_s: float | None, data: Path | None, rate: float) -> None:
+def run(
+    settings: Settings,
+    *,
+    for_s: float | None,
+    data: Path | None,
+    rate: float,
+    played: simulate.Played | None = None,
+) -> None:
     """Run the whole stack until `for_s` seconds are over, or until SIGINT or SIGTERM.
 
     Args:
@@ -57,6 +67,7 @@ def run(settings: Settings, *, for_s: float | None, data: Path | None, rate: flo
         for_s: seconds; None runs until a signal.
         data: directory to keep; None uses one that is removed at the end.
         rate: requests a second of the simulated service.
+        played: what is simulated instead of the demonstration.
 
     Raises:
         ConfigError: another process uses the directory.
@@ -70,15 +81,33 @@ def run(settings: Settings, *, for_s: float | None, data: Path | None, rate: flo
         EmbeddedBroker(log_path=path / "broker.log") as broker,
         _port(settings) as port,
     ):
-        chosen = embedded_settings(settings, path, broker.bootstrap, port)
+        fit = settings if played is None else _for_scenarios(settings)
+        chosen = embedded_settings(fit, path, broker.bootstrap, port)
         with contextlib.closing(open_database(chosen.clickhouse, create=True)) as store:
             store.migrate(chosen.clickhouse.ttl_days)
             directory.announce(host=chosen.web.host, port=port, bootstrap=broker.bootstrap)
             narrator = Narrator(console, store, SERVICE)
             narrator.welcome(chosen, path, kept=data is not None)
             stack = _Stack(chosen, store, narrator, broker)
-            asyncio.run(_serve(stack, for_s=for_s, rate=rate))
+            shown = played or ScenarioTraffic(_demonstration(rate))
+            asyncio.run(_serve(stack, for_s=for_s, played=shown))
             narrator.farewell(path, kept=data is not None)
+
+
+def _demonstration(rate: float) -> Scenario:
+    return demonstration(
+        service=SERVICE, rate=rate, fault_after_s=FAULT_AFTER_S, fault_for_s=FAULT_FOR_S
+    )
+
+
+def _for_scenarios(settings: Settings) -> Settings:
+    """Return the settings with what the requests of scenarios tell, and a target that they meet."""
+    own = settings.services.get(SERVICE, ServiceSettings())
+    if own.over(settings.defaults).slo is None:
+        own = own.model_copy(update={"slo": SCENARIO_TARGET})
+    if "covariates" not in own.model_fields_set:
+        own = own.model_copy(update={"covariates": COVARIATES, "cohort_dims": ("route",)})
+    return settings.model_copy(update={"services": {**settings.services, SERVICE: own}})
 
 
 def embedded_settings(settings: Settings, path: Path, bootstrap: str, port: int) -> Settings:
@@ -123,7 +152,7 @@ class _Stack:
     broker: EmbeddedBroker
 
 
-async def _serve(stack: _Stack, *, for_s: float | None, rate: float) -> None:
+async def _serve(stack: _Stack, *, for_s: float | None, played: simulate.Played) -> None:
     stop, quiet = asyncio.Event(), Event()
     settings, narrator = stack.settings, stack.narrator
     loop = asyncio.get_running_loop()
@@ -132,7 +161,7 @@ async def _serve(stack: _Stack, *, for_s: float | None, rate: float) -> None:
     everyone = ChatChannel(name="console", url=SecretStr("console://here"))
     channels = [*open_channels(settings.chat), (everyone, narrator)]
     worker = Worker(settings, stack.store, channels)
-    simulation = asyncio.create_task(_simulate(settings, narrator, quiet, rate))
+    simulation = asyncio.create_task(_simulate(settings, narrator, quiet, played))
     reporting = asyncio.create_task(_report(narrator))
     watching = asyncio.create_task(_watch(stack.broker, stop))
     if for_s is not None:
@@ -169,17 +198,16 @@ async def _watch(broker: EmbeddedBroker, stop: asyncio.Event) -> None:
     logging.disable(logging.CRITICAL)
 
 
-async def _simulate(settings: Settings, narrator: Narrator, quiet: Event, rate: float) -> None:
+async def _simulate(
+    settings: Settings, narrator: Narrator, quiet: Event, played: simulate.Played
+) -> None:
     kafka = settings.kafka
     topics = simulate.Topics(kafka.requests[0].topic, kafka.deploys_topic, kafka.partitions)
-    scenario = demonstration(
-        service=SERVICE, rate=rate, fault_after_s=FAULT_AFTER_S, fault_for_s=FAULT_FOR_S
-    )
     await asyncio.to_thread(ensure_topics, kafka)
     await asyncio.to_thread(
         simulate.run,
         kafka_config(kafka),
-        scenario,
+        played,
         topics=topics,
         pace=simulate.Pace(wait=quiet.wait),
         report=narrator.happened,
@@ -190,6 +218,7 @@ async def _report(narrator: Narrator) -> None:
     while True:
         await asyncio.sleep(EVERY_S)
         await asyncio.to_thread(narrator.percentiles)
+        await asyncio.to_thread(narrator.regressions)
 
 
 @contextlib.contextmanager

@@ -21,6 +21,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.agents.audit import Audit
 from tailbudget.streams.agents.deploys import Deploys
 from tailbudget.streams.agents.ingest import Ingest
+from tailbudget.streams.agents.signals import Signals
 from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.delivery.agent import Channel, Delivery
@@ -113,6 +114,7 @@ class Worker:
         self._anomalies.owner = self._audit
         self._delivery = Delivery(channels, store, self._consumer, spawn=self._spawn)
         self._deploys = Deploys(store, self._consumer)
+        self._signals = Signals(store, self._consumer)
         self._stalls = StallGuard(self._seek)
         self._tasks: list[asyncio.Task[None]] = []
         self._running = False
@@ -242,6 +244,7 @@ class Worker:
         self.app.add_agent("ingest", requests, self._ingest.run)
         self.app.add_agent("audit", (kafka.panes_topic,), self._audit.run)
         self.app.add_agent("deploys", (kafka.deploys_topic,), self._deploys.run)
+        self.app.add_agent("signals", (kafka.signals_topic,), self._signals.run)
         self.app.add_agent("notify", (kafka.alerts_topic,), self._delivery.run)
         self.app.on_partitions_revoked.connect(self._revoked)
         self.app.on_partitions_assigned.connect(self._assigned_anew)

@@ -8,7 +8,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow, SignalRow
+from tailbudget.schemas.anomaly_rows import (
+    OVER,
+    AnomalyRow,
+    ColdWindowRow,
+    ShapeModelRow,
+    SignalRow,
+)
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.sinks.clickhouse.connection import Connection
 
@@ -154,9 +160,7 @@ def anomalies_between(
         for row in _select(connection, _BETWEEN, service=service, until=until_ns)
     ]
     over = {
-        (row.stage, row.started_ns)
-        for row in rows
-        if row.phase in ("ended", "accepted") and row.at_ns < since_ns
+        (row.stage, row.started_ns) for row in rows if row.phase in OVER and row.at_ns < since_ns
     }
     return [row for row in rows if (row.stage, row.started_ns) not in over]
 

@@ -44,6 +44,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "brief": audit.brief,
         "budgets": audit.budgets,
         "silences": audit.silences,
+        "regressions": audit.regressions,
+        "stage_states": audit.stage_states,
         "ledger": dict(audit.ledger),
         "warnings": audit.warnings,
     }

@@ -16,6 +16,7 @@ from tailbudget.sinks.report.sections.optimizations import optimizations
 from tailbudget.sinks.report.sections.provenance import provenance, service_name
 from tailbudget.sinks.report.sections.recommendation import recommendation
 from tailbudget.sinks.report.sections.records import ledger, warnings
+from tailbudget.sinks.report.sections.regressions import regressions
 from tailbudget.sinks.report.sections.shape import shape
 from tailbudget.sinks.report.sections.slo_proposal import slo_proposal
 from tailbudget.sinks.report.sections.stages import stages, tail_driver
@@ -34,6 +35,7 @@ def document(audit: Audit) -> Document:
         causes(audit),
         optimizations(audit),
         recommendation(audit),
+        regressions(audit),
         budgets(audit),
         baseline(audit),
         slo_proposal(audit),

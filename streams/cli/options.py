@@ -6,12 +6,15 @@ import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.settings import Settings, load
+
+if TYPE_CHECKING:
+    from tailbudget.streams.simulate import Played
 
 DEFAULT_FILE: Final = Path("tailbudget.yaml")
 FILE_VARIABLE: Final = "TAILBUDGET_CONFIG"
@@ -27,6 +30,22 @@ Config = Annotated[
         show_default=False,
     ),
 ]
+
+ScenarioName = Annotated[
+    str | None,
+    typer.Option(
+        "--scenario",
+        metavar="NAME",
+        help="Traffic with a known fault or shift, such as 'thermal x1.5, big_batches'.",
+        show_default=False,
+    ),
+]
+
+SIMULATED: Final = "chat"
+"""Name of the service that `up` simulates, and `simulate` where nobody says otherwise."""
+
+RUN_S: Final = 600.0
+"""Length of a run of a scenario that nobody ends earlier: its faults come after 6 and 8 minutes."""
 
 _DURATION: Final = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h)?$")
 _AGO: Final = re.compile(r"^(\d+(?:\.\d+)?)(s|m|h|d|w)$")
@@ -81,3 +100,26 @@ def instant_ns(text: str, now_ns: int) -> int:
             remedy="write it as 30m, 24h or 7d (ago), or as 2026-03-02T10:00Z",
         ) from error
     return round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1e9)
+
+
+def played(scenario: str | None, *, service: str, rate: float, seed: int) -> Played | None:
+    """Return the service of a scenario's name; None without one.
+
+    Raises:
+        ConfigError: there is no such scenario.
+    """
+    if scenario is None:
+        return None
+    from dataclasses import replace  # noqa: PLC0415
+
+    from tailbudget.streams.faulty.scenarios import FAULTS, SHIFTS, scenario_of  # noqa: PLC0415
+    from tailbudget.streams.faulty.service import FaultyService  # noqa: PLC0415
+
+    try:
+        named = scenario_of(scenario)
+    except ValueError as error:
+        known = ", ".join(dict.fromkeys((*FAULTS, *SHIFTS)))
+        raise ConfigError(
+            f"--scenario {scenario!r}: {error}", remedy=f"there are {known}; x1.5"
+        ) from error
+    return FaultyService(service, replace(named, rate=rate, seed=seed, duration_s=RUN_S))

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailbudget.streams.cli.interrupt import until_interrupted
-from tailbudget.streams.cli.options import Config, duration_s, settings
+from tailbudget.streams.cli.options import (
+    SIMULATED,
+    Config,
+    ScenarioName,
+    duration_s,
+    played,
+    settings,
+)
 
 if TYPE_CHECKING:
     from tailbudget.streams.simulate import Progress
@@ -20,9 +27,10 @@ def simulate(
         str | None,
         typer.Option("--for", metavar="DURATION", help="End by itself, as after 120s or 5m."),
     ] = None,
-    service: Annotated[str, typer.Option("--service", help="Name of the service.")] = "chat",
+    service: Annotated[str, typer.Option("--service", help="Name of the service.")] = SIMULATED,
     rate: Annotated[float, typer.Option("--rate", min=0.1, help="Requests a second.")] = 200.0,
     seed: Annotated[int, typer.Option("--seed", help="Another seed, other traffic.")] = 1,
+    scenario: ScenarioName = None,
 ) -> None:
     """Publish the traffic of a simulated inference service, with a deploy and a fault in it.
 
@@ -31,16 +39,18 @@ def simulate(
     Example: `tailbudget simulate --rate 500 --for 5m`
     """
     limit_s = duration_s(for_)
+    faulty = played(scenario, service=service, rate=rate, seed=seed)
     kafka = settings(config).kafka
     from tailbudget.streams import simulate as simulation  # noqa: PLC0415
     from tailbudget.streams.kafka import kafka_config  # noqa: PLC0415
     from tailbudget.streams.scenario import demonstration  # noqa: PLC0415
     from tailbudget.streams.topics import ensure_topics  # noqa: PLC0415
+    from tailbudget.streams.traffic import ScenarioTraffic  # noqa: PLC0415
 
     ensure_topics(kafka)
     done = simulation.run(
         kafka_config(kafka),
-        demonstration(service=service, rate=rate, seed=seed),
+        faulty or ScenarioTraffic(demonstration(service=service, rate=rate, seed=seed)),
         duration_s=limit_s,
         topics=simulation.Topics(kafka.requests[0].topic, kafka.deploys_topic, kafka.partitions),
         pace=simulation.Pace(wait=until_interrupted()),

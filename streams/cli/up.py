@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from tailbudget.streams.cli.options import Config, duration_s, settings
+from tailbudget.streams.cli.options import (
+    SIMULATED,
+    Config,
+    ScenarioName,
+    duration_s,
+    played,
+    settings,
+)
 
 
 def up(
@@ -24,6 +31,7 @@ def up(
     rate: Annotated[
         float, typer.Option("--rate", min=0.1, help="Requests a second of the simulated service.")
     ] = 200.0,
+    scenario: ScenarioName = None,
 ) -> None:
     """Run everything on this machine: broker, ClickHouse, worker and a simulated service.
 
@@ -36,4 +44,5 @@ def up(
     chosen = settings(config)
     from tailbudget.streams.up import run  # noqa: PLC0415
 
-    run(chosen, for_s=for_s, data=data, rate=rate)
+    faulty = played(scenario, service=SIMULATED, rate=rate, seed=1)
+    run(chosen, for_s=for_s, data=data, rate=rate, played=faulty)

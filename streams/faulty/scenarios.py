@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, get_args
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, get_args
 
 Fault = Literal[
     "none",
@@ -106,3 +107,29 @@ class FaultScenario:
         """Return the permanent name, such as "thermal x1.3, big_batches, medium, terms, 40/s"."""
         fault = self.fault if self.fault == "none" else f"{self.fault} x{self.effect:g}"
         return f"{fault}, {self.shift}, {self.noise}, {self.family}, {self.rate:g}/s"
+
+
+def scenario_of(name: str) -> FaultScenario:
+    """Return the scenario of a name such as "thermal x1.5, big_batches", or of a whole name.
+
+    What is not named is as in `FaultScenario`; the order does not matter.
+
+    Raises:
+        ValueError: a word is none of the names.
+    """
+    found = FaultScenario()
+    for word in re.split(r"[,\s]+", name.strip()):
+        found = _with(found, word)
+    return found
+
+
+def _with(found: FaultScenario, word: str) -> FaultScenario:
+    named = {"fault": FAULTS, "shift": SHIFTS, "noise": tuple(NOISE), "family": get_args(Family)}
+    numbers = {"effect": r"x(\d+(?:\.\d+)?)", "rate": r"(\d+(?:\.\d+)?)/s"}
+    values: dict[str, Any] = {key: word for key, names in named.items() if word in names}
+    for key, form in numbers.items():
+        if match := re.fullmatch(form, word):
+            values[key] = float(match[1])
+    if not values:
+        raise ValueError(f"{word!r} is no fault, shift, noise or family")
+    return found if word == "none" else replace(found, **values)

@@ -11,6 +11,7 @@ import orjson
 import polars as pl
 from running_worker import RunningWorker
 
+from tailbudget.schemas.anomaly_rows import AnomalyRow
 from tailbudget.streams.faulty.generate import generate
 from tailbudget.streams.faulty.records import frame, lines
 from tailbudget.streams.faulty.scenarios import COVARIATES, FaultScenario
@@ -47,8 +48,12 @@ class Played:
                 worker.produce([b"\n".join(lines(self.table[self.sent : end]))])
             self.sent = end
             # The last segment counts once the next proves it, or a mark does.
-            reached_ns = int((T0_S + self.until_s - 2 * CHUNK_S) * 1e9)
-            worker.wait_for(lambda at=reached_ns: scored_ns(worker) >= at, "the rows to be scored")
+            wait_until_scored(worker, int((T0_S + self.until_s - 2 * CHUNK_S) * 1e9))
+
+
+def wait_until_scored(worker: RunningWorker, at_ns: int) -> None:
+    """Wait until rows are scored up to a time."""
+    worker.wait_for(lambda: scored_ns(worker) >= at_ns, "the rows to be scored")
 
 
 def scored_ns(worker: RunningWorker) -> int:
@@ -129,3 +134,18 @@ def test_longer_inputs_are_no_anomaly(start: Any) -> None:
     )
     assert told(worker) == []
     assert list(alerts(worker)) == []
+
+
+def test_what_is_open_and_watched_by_nobody_ends(start: Any) -> None:
+    """An anomaly whose models are gone does not go on for ever, nor does its alert."""
+    worker: RunningWorker = start(services=SERVICES)
+    open_ = AnomalyRow(
+        "chat", "prefill", ("route=chat",), "started", "mean", T0_S * 10**9, T0_S * 10**9 + 1,
+        T0_S * 10**9 + 1, 30.0, 25.0, 35.0,
+    )  # fmt: skip
+    worker.store.write_anomalies([open_])
+    played, _ = traffic()
+    played.play(worker, 40)
+    worker.wait_for(lambda: len(told(worker)) == 2, "the end")
+    assert [row[1] for row in told(worker)] == ["started", "lost"]
+    assert worker.query("SELECT state, effect_pct FROM regressions") == [("lost", None)]

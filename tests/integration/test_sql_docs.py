@@ -12,6 +12,7 @@ import pytest
 from clickhouse_store import fresh_store
 from random_records import SECOND_NS, T0_NS, random_columns, stored_panes
 
+from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow, SignalRow
 from tailbudget.schemas.audit_rows import (
     FULL,
     AuditCauseRow,
@@ -77,6 +78,15 @@ REPORTS = [
     )
     for window_s in (300, 3_600, 86_400)
 ]
+MS = 1_000_000
+ANOMALY = AnomalyRow(
+    "chat", "prefill", ("route=chat",), "started", "mean", T0_NS - SECOND_NS, T0_NS, T0_NS, 30.0,
+    25.0, 35.0, 9.0, 8.0, 10.5, 30.0, 39.0, 120, "v2", "contention",
+)  # fmt: skip
+MODEL = ShapeModelRow(
+    "chat", "prefill", "route=chat", T0_NS // MS, "ready", ("1", "input_tokens"), (5.0, 0.03),
+    400.5, 0.7, 0.1,
+)  # fmt: skip
 VIEWS = re.compile(r"^\| `(\w+)", re.MULTILINE)
 
 
@@ -104,6 +114,12 @@ def store(clickhouse_path: Path, columns: Columns) -> Iterator[ClickHouse]:
             [AlertRow("chat", "p99", T0_NS, "firing", "over", 300.0, 200.0, "queue", "id", "{}")]
         )
         opened.write_deploys([DeployRow("chat", "prod", "v2", at, at, "deploy")])
+        opened.write_anomalies([ANOMALY, replace(ANOMALY, phase="ended", at_ns=T0_NS + SECOND_NS)])
+        opened.write_shape_models([MODEL])
+        opened.write_cold_windows(
+            [ColdWindowRow("chat", "v2", at // MS, at // MS + 60_000, "deploy", 1.0)]
+        )
+        opened.write_signals([SignalRow("chat", "gpu-3", "sm_clock_mhz", T0_NS // MS, 1410.0)])
         yield opened
 
 
@@ -133,6 +149,7 @@ def test_each_view_of_the_page_exists(store: ClickHouse) -> None:
     details = {"audit_stages", "audit_cohorts", "alerts", "deploys"}
     details |= {"audit_shape", "audit_causes", "audit_optimizations"}
     details |= {"alert_changes", "alert_notices", "budgets", "silences"}
+    details |= {"anomalies", "shape_models", "cold_windows", "signals"}
     assert tables - listed == internal | details
 
 

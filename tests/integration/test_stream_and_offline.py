@@ -27,6 +27,9 @@ CASES = DATA / "cases"
 T0_NS = 1_772_445_600 * 10**9  # 2026-03-02T10:00:00Z
 SIMULATED_S = 600.0
 
+ONLY_KEPT = {"budgets", "silences", "regressions", "stage_states"}
+"""What a worker keeps beside the panes."""
+
 ONLY_STREAM = frozenset({"late"})
 """Reasons of the ledger that a file cannot have: nobody judged its windows before."""
 
@@ -154,7 +157,8 @@ def plain(report: dict[str, Any]) -> dict[str, Any]:
     """Return a report without what only one of the ways can say."""
     provenance = dict(report["provenance"], source=None, assumptions=None)
     ledger = {reason: n for reason, n in report["ledger"].items() if reason not in ONLY_STREAM}
-    return {**report, "provenance": provenance, "ledger": ledger}
+    kept = {key: part for key, part in report.items() if key not in ONLY_KEPT}
+    return {**kept, "provenance": provenance, "ledger": ledger}
 
 
 def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:

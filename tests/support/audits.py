@@ -18,6 +18,7 @@ from tailbudget.schemas.proposals import (
     StageBudget,
     SupportedSlo,
 )
+from tailbudget.schemas.regressions import KeptRegression, StageState
 from tailbudget.schemas.sections import (
     CohortRow,
     ColdStart,
@@ -79,6 +80,11 @@ def breach() -> Audit:
             "late": 41,
         },
         budgets=_budgets(),
+        regressions=_regressions(),
+        stage_states=(
+            StageState("feature_lookup", "alarmed", 1),
+            StageState("feature_lookup", "ready", 2),
+        ),
         silences=(
             KeptSilence("p99", "2026-03-02T11:00:00.000Z", "2026-03-02T13:00:00.000Z", "load test"),
         ),
@@ -170,6 +176,11 @@ def hostile(text: str) -> Audit:
         warnings=(text,),
         budgets=tuple(replace(row, objective=text) for row in whole.budgets),
         silences=tuple(replace(one, alert=text, reason=text) for one in whole.silences),
+        regressions=tuple(
+            replace(one, stage=text, cohorts=(text,), deploy=text, signals=(text,))
+            for one in whole.regressions
+        ),
+        stage_states=tuple(replace(one, stage=text) for one in whole.stage_states),
         shape=tuple(replace(row, stage=text, covariate=text, unit=text) for row in whole.shape),
         shape_bands=tuple(replace(row, covariate=text) for row in whole.shape_bands),
         collinear=(Collinear(text, text, 0.9),),
@@ -344,6 +355,21 @@ def _shape() -> tuple[ShapeRow, ...]:
         ShapeRow("total", "sequence_length", n, 0.00312, 0.0104, 55.2),
         ShapeRow("queue", "payload_kb", 1, None, None, None),
     )
+
+
+def _regressions() -> tuple[KeptRegression, ...]:
+    times = ("2026-03-02T11:01:07.250Z", "2026-03-02T11:01:08.500Z")
+    bulk = ("route=bulk",)
+    over = KeptRegression(
+        "model", "ended", *times, "2026-03-02T11:09:00.000Z", bulk, None, None, None, None, None,
+        None, "", "",
+    )  # fmt: skip
+    goes_on = KeptRegression(
+        "feature_lookup", "spread", *times, None, (*bulk, "route=web"), 61.4, 55.2, 67.6, 12.1,
+        19.7, 31.8, "v41", "cache_miss",
+        ("hit_ratio of cache-2 fell from 0.95 to 0.41 with the onset",),
+    )  # fmt: skip
+    return goes_on, over
 
 
 def _budgets() -> tuple[KeptBudget, ...]:

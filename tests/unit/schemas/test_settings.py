@@ -313,6 +313,7 @@ def test_our_topics_begin_with_the_prefix(read: Load) -> None:
         "a.b.alerts",
         "a.b.dead-letters",
         "a.b.signals",
+        "a.b.models",
     )
     assert kafka.dead_letters_topic == "a.b.dead-letters"
 

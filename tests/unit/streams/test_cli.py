@@ -20,8 +20,9 @@ from tailbudget.schemas.errors import BrokerError, ConfigError
 from tailbudget.schemas.kafka import RequestFormat
 from tailbudget.streams.cli import main
 from tailbudget.streams.cli.interrupt import until_interrupted
-from tailbudget.streams.cli.options import duration_s
+from tailbudget.streams.cli.options import RUN_S, duration_s
 from tailbudget.streams.embedded import EmbeddedBroker, free_port
+from tailbudget.streams.faulty.scenarios import FaultScenario
 from tailbudget.streams.kafka import await_broker, client_config
 from tailbudget.streams.sources import FORMATS
 
@@ -163,7 +164,20 @@ def test_up_hands_on_its_options(run: Run, stand_in: Callable[[str], Recorder]) 
     recorder = stand_in("tailbudget.streams.up")
     assert run("up", "--for", "2m", "--data", "demo", "--rate", "50")[0] == 0
     (_, named) = recorder.calls[0]
-    assert named == {"for_s": 120.0, "data": Path("demo"), "rate": 50.0}
+    assert named == {"for_s": 120.0, "data": Path("demo"), "rate": 50.0, "played": None}
+
+
+def test_a_scenario_is_played_or_refused(run: Run, stand_in: Callable[[str], Recorder]) -> None:
+    """A name that is none says which there are."""
+    recorder = stand_in("tailbudget.streams.up")
+    assert run("up", "--scenario", "leak x2, big_batches", "--rate", "9")[0] == 0
+    played = recorder.calls[0][1]["played"]
+    assert played.service == "chat"
+    assert played.scenario == FaultScenario("leak", 2.0, "big_batches", rate=9.0, duration_s=RUN_S)
+    status, _, err = run("up", "--scenario", "laek")
+    assert status == 2
+    assert "'laek' is no fault" in err
+    assert "noisy_neighbour" in err
 
 
 def test_an_empty_query_is_refused(run: Run) -> None:

@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tailbudget.streams.faulty.generate import FaultyTraffic, generate
+from tailbudget.streams.faulty.records import UNMEASURED_MS, frame, lines
 from tailbudget.streams.faulty.scenarios import (
     AFFECTED,
     COHORTS,
     COVARIATES,
     FAULTS,
+    SHIFTS,
     STAGES,
     Fault,
     FaultScenario,
+    scenario_of,
 )
+from tailbudget.streams.faulty.service import FaultyService
 from tailbudget.streams.faulty.truth import COLD, FAULTY, SOUND
 
 SMALL = FaultScenario(rate=10, duration_s=600, seed=3)
@@ -95,3 +102,64 @@ def test_names_are_permanent() -> None:
     assert SMALL.name == "none, none, medium, terms, 10/s"
     named = FaultScenario("thermal", 1.3, "big_batches", "hard", "misfit", 40.0)
     assert named.name == "thermal x1.3, big_batches, hard, misfit, 40/s"
+
+
+@given(
+    st.builds(
+        FaultScenario,
+        fault=st.sampled_from(FAULTS),
+        effect=st.sampled_from([1.05, 1.3, 3.0]),
+        shift=st.sampled_from(SHIFTS),
+        noise=st.sampled_from(["easy", "medium", "hard"]),
+        family=st.sampled_from(["terms", "misfit"]),
+        rate=st.sampled_from([0.5, 40.0, 1000.0]),
+    )
+)
+def test_a_scenario_has_the_name_that_it_is_called_by(scenario: FaultScenario) -> None:
+    """Its whole name leads back to it; without a fault there is no effect to name."""
+    expected = scenario if scenario.fault != "none" else replace(scenario, effect=1.3)
+    assert scenario_of(scenario.name) == expected
+
+
+def test_a_short_name_leaves_the_rest_as_it_is() -> None:
+    """In any order; what is no name is refused."""
+    assert scenario_of("x2 leak") == FaultScenario("leak", 2.0)
+    assert scenario_of("big_batches") == FaultScenario(shift="big_batches")
+    with pytest.raises(ValueError, match="'thermals' is no fault"):
+        scenario_of("thermals x2")
+
+
+def test_records_are_the_traffic() -> None:
+    """One a request that completed, with its stages, its shape and a total over them."""
+    traffic = generate(replace(SMALL, fault="thermal", effect=2.0))
+    table = frame(traffic, "chat", 1_000_000 * 10**9)
+    rows = [orjson.loads(line) for line in lines(table)]
+    decode = STAGES.index("decode")
+    assert len(rows) == int((traffic.key // len(COHORTS) == decode).sum())
+    assert len({row["request_id"] for row in rows}) == len(rows)
+    assert rows == sorted(rows, key=lambda row: row["timestamp"])
+    for row in rows[:50]:
+        stages = [row[f"{name}_ms"] or 0.0 for name in STAGES]
+        assert row["total_ms"] == pytest.approx(sum(stages) + UNMEASURED_MS, abs=0.01)
+        assert row["route"] in COHORTS
+        assert set(COVARIATES) <= set(row)
+    at = traffic.key // len(COHORTS) == decode
+    assert sum(row["decode_ms"] for row in rows) == pytest.approx(traffic.ms[at].sum(), rel=1e-4)
+
+
+def test_a_service_goes_on_after_its_run() -> None:
+    """Intervals are cut anywhere, runs follow each other, and what happens is said."""
+    scenario = replace(SMALL, fault="deploy_regression", effect=1.5, duration_s=120.0)
+    service, start_ns = FaultyService("chat", scenario), 1_000_000 * 10**9
+    whole = service.records(start_ns, 0, 240)
+    parts = [service.records(start_ns, at, at + 30) for at in range(0, 240, 30)]
+    assert [line for part in parts for line in part] == whole
+    ids = [orjson.loads(line)["request_id"] for line in whole]
+    assert len(set(ids)) == len(ids)
+    versions = [orjson.loads(line)["version"] for line in service.deploys(start_ns, 0, 240)]
+    assert versions == ["v2", "v3", "v4", "v5"]
+    thermal = FaultyService("chat", replace(scenario, fault="thermal", effect=2.0))
+    said = thermal.happenings(start_ns, 0, 120)
+    assert "thermal x2" in said[0]
+    over = "prefill and decode as before: thermal is over"
+    assert list(said[1:]) == ["prefill and decode slower: thermal", over] * 2

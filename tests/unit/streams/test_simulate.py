@@ -22,7 +22,7 @@ from tailbudget.streams.simulate import (
     run_live,
     stopped_by_signals,
 )
-from tailbudget.streams.traffic import deploys, records
+from tailbudget.streams.traffic import ScenarioTraffic, deploys, records
 
 START_NS = 1_772_445_600_000_000_000
 SCENARIO = Scenario(
@@ -72,7 +72,9 @@ class Memory:
 def play(clock: Clock, duration_s: float | None) -> tuple[Memory, Progress, list[Progress]]:
     memory = Memory()
     reports: list[Progress] = []
-    simulation = Simulation(memory, SCENARIO, Topics("requests", "deploys"), START_NS)
+    simulation = Simulation(
+        memory, ScenarioTraffic(SCENARIO), Topics("requests", "deploys"), START_NS
+    )
     pace = Pace(now_ns=clock.now_ns, wait=clock.wait)
     return memory, run_live(simulation, pace, duration_s, reports.append), reports
 
@@ -139,7 +141,7 @@ def test_a_run_reaches_the_broker(tmp_path: Path) -> None:
         config = client_config(broker.bootstrap)
         pace = Pace(now_ns=clock.now_ns, wait=clock.wait)
         topics = Topics("r", "d", partitions=2)
-        last = run(config, SCENARIO, duration_s=3, topics=topics, pace=pace)
+        last = run(config, ScenarioTraffic(SCENARIO), duration_s=3, topics=topics, pace=pace)
         assert await_broker(config) == {"r": 2, "d": 2}
         consumer = Consumer({**config, "group.id": "test"})
         consumer.assign([TopicPartition("r", p, OFFSET_BEGINNING) for p in (0, 1)])
