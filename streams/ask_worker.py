@@ -11,8 +11,11 @@ import requests
 
 from tailbudget.schemas.errors import ClickHouseError, ConfigError, TailbudgetError
 
-_PATIENCE_S: Final = (5.0, 300.0)
-"""For a connection, and for the answer."""
+CONNECT_S: Final = 5.0
+"""Patience for a connection."""
+
+ANSWER_S: Final = 300.0
+"""Patience for an answer."""
 
 
 def request(
@@ -22,6 +25,7 @@ def request(
     *,
     params: Mapping[str, Any] | None = None,
     json: Any = None,
+    patience_s: float = ANSWER_S,
 ) -> requests.Response:
     """Return the answer of a worker, whatever its status.
 
@@ -31,6 +35,7 @@ def request(
         path: such as "/sql".
         params: what stands behind the question mark.
         json: the body.
+        patience_s: how long to wait for the answer.
 
     Raises:
         ClickHouseError: it serves no HTTP, or does not answer.
@@ -42,8 +47,9 @@ def request(
             remedy="set web.enabled for the worker, or stop it and ask again",
         )
     url = f"http://{worker['host']}:{worker['port']}{path}"
+    timeout = (CONNECT_S, patience_s)
     try:
-        return requests.request(method, url, params=params, json=json, timeout=_PATIENCE_S)
+        return requests.request(method, url, params=params, json=json, timeout=timeout)
     except requests.RequestException as error:
         raise ClickHouseError(
             f"the worker that owns the embedded ClickHouse does not answer at {url}",

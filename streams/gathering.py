@@ -114,6 +114,9 @@ class Gathering:
         waiting = self._messages.get(tp)
         return int(waiting[-1].offset) + 1 if waiting else None
 
+    def __len__(self) -> int:
+        return sum(map(len, self._messages.values()))
+
     @property
     def topics(self) -> list[str]:
         """Return the topics that have messages waiting."""

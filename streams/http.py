@@ -14,7 +14,7 @@ from tailbudget.models.evidence_wire import dump
 from tailbudget.schemas.errors import ConfigError, TailbudgetError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams import http_silences
+from tailbudget.streams import http_silences, metrics
 from tailbudget.streams.dashboard.site import Dashboard
 from tailbudget.streams.history import Span
 from tailbudget.streams.http_hosts import only_hosts_of
@@ -31,7 +31,7 @@ LEAVE_S: Final = 2.0
 
 
 class Http:
-    """Serves the dashboard, `/healthz`, `/status`, `/evidence` and `POST /sql`.
+    """Serves the dashboard, `/healthz`, `/status`, `/metrics`, `/evidence` and `POST /sql`.
 
     Attributes:
         port: the port it listens on; valid after `start`.
@@ -56,6 +56,7 @@ class Http:
         app = web.Application(client_max_size=MAX_QUERY, middlewares=[only_hosts_of(self._host)])
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/status", self._get_status)
+        app.router.add_get("/metrics", metrics.handler(self._status))
         app.router.add_get("/evidence", self._evidence)
         app.router.add_post("/sql", self._sql)
         app.router.add_routes([http_silences.route(self._store)])

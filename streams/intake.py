@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.columns import take
 from tailbudget.schemas import ledger
-from tailbudget.schemas.records import Columns, Decoded, Rejected
+from tailbudget.schemas.records import Columns, Decoded, Outcome, Rejected
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.held_attempts import HeldAttempts
@@ -50,6 +50,18 @@ class Pending:
     def services(self) -> frozenset[str]:
         """Return the services that have anything in this segment."""
         return frozenset(self.columns) | frozenset(self.ledger)
+
+    def reasons(self) -> Counter[str]:
+        """Return what became of its records, by the reasons of the ledger; weights do not count."""
+        counted: Counter[str] = Counter()
+        for ledger_of in self.ledger.values():
+            for (_, reason), count in ledger_of.items():
+                counted[reason] += count
+        for parts in self.columns.values():
+            for columns in parts:
+                counted[ledger.ACCEPTED] += len(columns)
+                counted[ledger.FAILED] += int((columns.outcome != Outcome.OK).sum())
+        return counted
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,3 +63,13 @@ class OwnedPartition:
         for one in self.unfolded:
             services.setdefault(one.service, []).append(one)
         return services
+
+
+def counted_of(partitions: Iterable[OwnedPartition]) -> Counter[str]:
+    """Return how many messages of some partitions did not count, by the names of `/status`."""
+    counted: Counter[str] = Counter()
+    for one in partitions:
+        counted["foreign"] += one.foreign
+        counted["segments_dropped"] += one.assembly.dropped
+        counted["segments_ignored"] += one.assembly.ignored
+    return counted

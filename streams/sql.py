@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from tailbudget.schemas.settings import Settings
-from tailbudget.streams.ask_worker import json_of, refusal_of, request
+from tailbudget.streams.ask_worker import ANSWER_S, json_of, refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 
 Output = Literal["table", "json"]
@@ -71,18 +71,20 @@ def ask(settings: Settings, query: str) -> Answer:
     return _ask_directly(settings, query)
 
 
-def ask_worker(worker: Mapping[str, Any], query: str) -> Answer:
+def ask_worker(worker: Mapping[str, Any], query: str, *, patience_s: float = ANSWER_S) -> Answer:
     """Return the answer of a running worker, which alone may open its engine.
 
     Args:
         worker: what it announced in `worker.json`.
         query: the SQL.
+        patience_s: how long to wait for the answer.
 
     Raises:
         ClickHouseError: it does not answer.
         ConfigError: the query is wrong, or more than reading.
     """
-    return _read(request(worker, "POST", "/sql", json={"query": query}))
+    answer = request(worker, "POST", "/sql", json={"query": query}, patience_s=patience_s)
+    return _read(answer)
 
 
 def as_json(answer: Answer) -> str:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, cast
 from aiokafka.consumer import fetcher
 from aiokafka.errors import UnsupportedCodecError
 from aiokafka.structs import OffsetAndMetadata
+from faust.exceptions import ConsumerNotStarted
 from faust.topics import Topic
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
@@ -166,10 +167,18 @@ class BatchConsumer(driver.Consumer):
 
     def waiting(self, tp: TP, position: int) -> bool:
         """Return whether the broker had messages from `position` on when it was last asked."""
+        return bool(self.behind(tp, position))
+
+    def behind(self, tp: TP, position: int) -> int | None:
+        """Return how many messages from `position` on the broker had when it was last asked.
+
+        None: it has not been asked yet, the partition is not ours, or we have left the group.
+        """
         try:
-            return (self.highwater(tp) or 0) > position
-        except driver.IllegalStateError:
-            return False
+            end = self.highwater(tp)
+        except (driver.IllegalStateError, ConsumerNotStarted):
+            return None
+        return None if end is None else max(end - position, 0)
 
     def advance(self, tp: TP, offset: int) -> None:
         """Declare all messages below `offset` durable; the commit follows with the timer."""

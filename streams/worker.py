@@ -203,8 +203,18 @@ class Worker:
             "healthy": bool(self.app.started and self._assigned()),
             "pid": os.getpid(),
             "assigned": sorted(f"{tp.topic}:{tp.partition}" for tp in self._assigned()),
+            "panes_topic": self.settings.kafka.panes_topic,
+            "alerts_topic": self.settings.kafka.alerts_topic,
             "ingest": self._ingest.status(),
+            "records": dict(self._ingest.records),
+            "dead_letters": dict(self._ingest.dead_letters),
+            "undecoded": self._ingest.waiting,
             "audit": self._audit.status() | self._reports.status() | self._anomalies.status(),
+            "verdicts": self._audit.current(),
+            "flushes": {
+                "ingest": self._ingest.flushes.status(),
+                "audit": self._audit.flushes.status(),
+            },
             "chat": {
                 "delivered": self._delivery.delivered,
                 "undelivered": self._delivery.undelivered,

@@ -1,7 +1,8 @@
-"""The ClickHouse that tests share: the embedded engine, and a server process."""
+"""What tests share: a broker, an embedded ClickHouse, and a server process of one."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,17 @@ from clickhouse_store import fresh_store
 
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.embedded import EmbeddedBroker
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the broker: that of TAILBUDGET_TEST_BOOTSTRAP, else an embedded one."""
+    if given := os.environ.get("TAILBUDGET_TEST_BOOTSTRAP"):
+        yield given
+        return
+    with EmbeddedBroker(log_path=tmp_path_factory.getbasetemp() / "broker.log") as broker:
+        yield broker.bootstrap
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -29,9 +30,11 @@ from tailbudget.streams.alert_log import publish
 from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.assembly import Folded
 from tailbudget.streams.explaining import explained
+from tailbudget.streams.flush_times import FlushTimes
+from tailbudget.streams.newest_verdicts import NewestVerdicts
 from tailbudget.streams.opening import Opening
 from tailbudget.streams.outbox import Outbox
-from tailbudget.streams.owned_partition import OwnedPartition, RevokedError
+from tailbudget.streams.owned_partition import OwnedPartition, RevokedError, counted_of
 from tailbudget.streams.owned_service import OwnedService
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.settling import settles_ns
@@ -61,6 +64,8 @@ class Audit:
 
     Attributes:
         written: panes written to ClickHouse.
+        flushes: how long writing them took.
+        verdicts: the newest of each service and window.
     """
 
     def __init__(
@@ -76,6 +81,9 @@ class Audit:
         report: Callable[[str], Report | None],
     ) -> None:
         self.written = 0
+        self.flushes = FlushTimes()
+        self.verdicts = NewestVerdicts()
+        self._gone: Counter[str] = Counter()
         self._unwritten = 0
         self._settings = settings
         self._store = store
@@ -120,6 +128,7 @@ class Audit:
 
     def assign(self, partitions: Iterable[TP]) -> None:
         """Start these partitions of the panes topic at their committed offsets."""
+        self._leave()
         self._partitions = {tp.partition: OwnedPartition(tp) for tp in partitions}
         self._woken = False
         self._ready.set()
@@ -127,14 +136,20 @@ class Audit:
     def revoke(self) -> None:
         """Forget everything: new owners read it from ClickHouse and the panes topic."""
         self._ready.clear()
-        self._partitions.clear()
+        self._leave()
         self._anomalies.revoke()
         self._services.clear()
+        self.verdicts.clear()
         self._due.clear()
         self._rolling.clear()
         self._budgets.clear()
         self._unwritten = 0
         self._written.set()
+
+    def _leave(self) -> None:
+        """Drop the partitions, and keep what was counted of them."""
+        self._gone += counted_of(self._partitions.values())
+        self._partitions.clear()
 
     async def wake(self) -> None:
         """Open services that send nothing but whose alerts wait, so that silence is noticed."""
@@ -172,6 +187,7 @@ class Audit:
         now_ns = self._now_ns(service)
         for row in service.audit.rolling(now_ns, held):
             self._rolling.append(row)
+            self.verdicts.note(row, time.monotonic())
             self._unwritten += len(row.payload)
         clock_ns = service.clock_ns(now_ns, self._heard, time.monotonic())
         alerts = service.judge(
@@ -191,11 +207,14 @@ class Audit:
             settling = [self._settles_ns(service) for service in services]
             audits, self._rolling = self._rolling, []
             budgets, self._budgets = self._budgets, []
+            began_s = time.monotonic()
             try:
                 await self._write(rows, audits, budgets)
             except BaseException:
                 self._rolling = audits + self._rolling
                 raise
+            if rows or audits:
+                self.flushes.add(time.monotonic() - began_s, at_s=time.time())
             for service, settled_ns in zip(services, settling, strict=True):
                 service.panes.written()
                 service.settled_ns = max(service.settled_ns, settled_ns)
@@ -243,17 +262,26 @@ class Audit:
         service = self._services.get(name)
         return None if service is None else self._now_ns(service)
 
+    def current(self) -> list[dict[str, Any]]:
+        """Return the newest verdicts that still hold."""
+        return self.verdicts.current(self._services, time.monotonic())
+
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
+        owned = sorted(self._partitions.items())
+        counted = self._gone + counted_of(self._partitions.values())
         return {
             "services": sorted(self._services),
             "alerts": self._alerts(),
-            "taken": {str(n): p.next_offset for n, p in sorted(self._partitions.items())},
+            "taken": {str(n): p.next_offset for n, p in owned},
+            "lag": {str(n): self._consumer().behind(p.tp, p.next_offset) for n, p in owned},
+            "settled_ns": self.settled(),
+            "due": len(self._due),
+            "audits_unwritten": len(self._rolling),
             "pending_bytes": self.pending_bytes,
+            "pending_limit_bytes": int(self._settings.stream.max_pending_mb * 2**20),
             "panes_written": self.written,
-            "foreign": sum(p.foreign for p in self._partitions.values()),
-            "segments_dropped": sum(p.assembly.dropped for p in self._partitions.values()),
-            "segments_ignored": sum(p.assembly.ignored for p in self._partitions.values()),
+            **{name: counted[name] for name in ("foreign", "segments_dropped", "segments_ignored")},
         }
 
     def _alerts(self) -> dict[str, dict[str, str]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -21,12 +22,14 @@ from tailbudget.schemas.records import NO_SERVICE, Decoded
 from tailbudget.schemas.settings import Settings
 from tailbudget.streams import protocol
 from tailbudget.streams.dedup import Dedup
+from tailbudget.streams.flush_times import FlushTimes
 from tailbudget.streams.gathering import Gathering, Share
 from tailbudget.streams.held_positions import Positions
 from tailbudget.streams.holding import Holding
 from tailbudget.streams.holes import HoleGuard
 from tailbudget.streams.intake import Intake
 from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.segment_ages import SegmentAges
 from tailbudget.streams.segment_sender import Cut, SegmentSender
 from tailbudget.streams.sources import HOLDING, Decoder
 from tailbudget.streams.unknown_columns import UnknownColumns
@@ -51,6 +54,9 @@ class Ingest:
 
     Attributes:
         sources: the assigned source partitions.
+        flushes: how long sending and committing took.
+        records: what became of the records that this worker committed, by reason.
+        dead_letters: those of them that went to the dead-letter topic, by reason.
     """
 
     def __init__(
@@ -64,6 +70,10 @@ class Ingest:
         positions: Positions,
     ) -> None:
         self.sources: dict[TP, Intake] = {}
+        self.flushes = FlushTimes()
+        self.records: Counter[str] = Counter()
+        self.dead_letters: Counter[str] = Counter()
+        self._ages = SegmentAges()
         self._settings = settings
         self._consumer = consumer
         self._outbox = outbox
@@ -147,10 +157,19 @@ class Ingest:
         self._holes.clear()
         self._holding.clear()
         self._gathering.clear()
+        self._ages.clear()
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
-        return {source.key: source.status() for source in self.sources.values()}
+        return {source.key: self._status(tp, source) for tp, source in self.sources.items()}
+
+    def _status(self, tp: TP, source: Intake) -> dict[str, Any]:
+        position = self._gathering.end(tp) or source.position
+        return {
+            **source.status(),
+            "lag": self._consumer().behind(tp, position),
+            "segment_age_s": self._ages.age_s(tp, time.monotonic()),
+        }
 
     async def _take(self, tp: TP, messages: list[Any], generation: int) -> None:
         source = self.sources.get(tp)
@@ -168,6 +187,7 @@ class Ingest:
         if not fresh or self.sources.get(tp) is not source:
             return
         self._arrived_s = fresh[-1].timestamp / 1000.0
+        self._ages.take(tp, time.monotonic())
         if self._gathering.add(tp, fresh):
             self._decode(tp.topic)
 
@@ -197,6 +217,7 @@ class Ingest:
                 for tp, source in self.sources.items()
                 if not source.empty
             }
+            self._ages.cut(cut)
             if cut:
                 await self._sender.send(cut)
             if self._marks_are_due():
@@ -206,6 +227,8 @@ class Ingest:
             if cut:
                 await self._holding.before_commit(cut)
                 await self._commit(cut)
+                took_s = time.monotonic() - self._flushed_at
+                self.flushes.add(took_s, at_s=time.time())
 
     async def finish(self) -> Mapping[int, int]:
         """Flush, and prove all of it; return the last offset sent to each panes partition."""
@@ -213,6 +236,11 @@ class Ingest:
         await self._mark(list(self.sources))
         await self._outbox.drain()
         return self.reached
+
+    @property
+    def waiting(self) -> int:
+        """Messages that wait to be decoded."""
+        return len(self._gathering)
 
     @property
     def reached(self) -> Mapping[int, int]:
@@ -224,10 +252,13 @@ class Ingest:
         offsets = {tp: pending.end for tp, (_, pending) in cut.items()}
         generation = next(iter(cut.values()))[0].generation
         accepted = await self._consumer().commit_now(offsets, generation)
+        self._ages.committed(cut)
         for tp, (source, pending) in cut.items():
             if accepted:
                 source.committed, source.held_from = pending.end, pending.held_from
                 self._touched[tp] = pending.services
+                self.records.update(pending.reasons())
+                self.dead_letters.update(one.reason for one in pending.rejected)
             elif self.sources.get(tp) is source:
                 del self.sources[tp]
                 self._gathering.forget(tp)

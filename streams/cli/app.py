@@ -17,6 +17,7 @@ from tailbudget.streams.cli import (
     silence,
     simulate,
     sql,
+    top,
     up,
     worker,
 )
@@ -68,5 +69,6 @@ for command in (
     silence.silence,
     sql.sql,
     dashboard.dashboard,
+    top.top,
 ):
     app.command()(command)

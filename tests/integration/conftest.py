@@ -1,8 +1,7 @@
-"""A broker for the suite: the one that TAILBUDGET_TEST_BOOTSTRAP names, else the embedded one."""
+"""Workers for the suite."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,19 +12,8 @@ from running_worker import RunningWorker, settings_for
 
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.delivery.agent import Channel
-from tailbudget.streams.embedded import EmbeddedBroker
 
 Start = Callable[..., RunningWorker]
-
-
-@pytest.fixture(scope="session")
-def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the broker."""
-    if given := os.environ.get("TAILBUDGET_TEST_BOOTSTRAP"):
-        yield given
-        return
-    with EmbeddedBroker(log_path=tmp_path_factory.getbasetemp() / "broker.log") as broker:
-        yield broker.bootstrap
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from both_ways import differences, plain
 from running_worker import RunningWorker, settings_for
 
 from tailbudget.sinks.clickhouse import ClickHouse, ClickHouseTarget
@@ -26,12 +27,6 @@ DATA = Path(__file__).parents[1] / "data"
 CASES = DATA / "cases"
 T0_NS = 1_772_445_600 * 10**9  # 2026-03-02T10:00:00Z
 SIMULATED_S = 600.0
-
-ONLY_KEPT = {"budgets", "silences", "regressions", "stage_states"}
-"""What a worker keeps beside the panes."""
-
-ONLY_STREAM = frozenset({"late"})
-"""Reasons of the ledger that a file cannot have: nobody judged its windows before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,26 +146,6 @@ def counted(report: dict[str, Any]) -> int:
     for reason in ("failed", "late", "clamped", "overlap", "unknown_column"):
         ledger.pop(reason, None)
     return sum(n for reason, n in ledger.items() if not reason.startswith("missing"))
-
-
-def plain(report: dict[str, Any]) -> dict[str, Any]:
-    """Return a report without what only one of the ways can say."""
-    provenance = dict(report["provenance"], source=None, assumptions=None)
-    ledger = {reason: n for reason, n in report["ledger"].items() if reason not in ONLY_STREAM}
-    kept = {key: part for key, part in report.items() if key not in ONLY_KEPT}
-    return {**kept, "provenance": provenance, "ledger": ledger}
-
-
-def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
-    """Yield where two JSON values differ."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        for key in sorted(left.keys() | right.keys()):
-            yield from differences(left.get(key, "(no)"), right.get(key, "(no)"), f"{path}.{key}")
-    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
-        for place, (one, other) in enumerate(zip(left, right, strict=True)):
-            yield from differences(one, other, f"{path}[{place}]")
-    elif left != right or type(left) is not type(right):
-        yield f"{path}: {left!r} offline, {right!r} in the stream"
 
 
 def send(worker: RunningWorker, log: Log, path: Path) -> None:

@@ -74,11 +74,19 @@ def test_there_are_two_workers() -> None:
 
 
 def test_data_lasts_and_is_declared() -> None:
-    """Kafka and ClickHouse write to named volumes, and every volume is declared."""
+    """Kafka, ClickHouse and Grafana write to named volumes, and every volume is declared."""
     used = {mount.split(":")[0] for s in SERVICES.values() for mount in s.get("volumes", ())}
-    assert used == set(COMPOSE["volumes"]) == {"kafka-data", "clickhouse-data"}
+    assert used == set(COMPOSE["volumes"]) == {"kafka-data", "clickhouse-data", "grafana-data"}
     log_dirs = SERVICES["kafka"]["environment"]["KAFKA_LOG_DIRS"]
     assert f"kafka-data:{log_dirs}" in SERVICES["kafka"]["volumes"]
+
+
+def test_every_file_is_declared_and_there() -> None:
+    """Each mounted file is declared, each declared one is mounted, and all of them exist."""
+    used = {entry["source"] for s in SERVICES.values() for entry in s.get("configs", ())}
+    assert used == set(COMPOSE["configs"])
+    for entry in COMPOSE["configs"].values():
+        assert (ROOT / filled(entry["file"], {})).is_file()
 
 
 @pytest.mark.parametrize("name", OURS)

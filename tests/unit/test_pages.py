@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pages import DOCS, PAGES, blocks
+from pages import DOCS, PAGES, ROOT, blocks
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
@@ -24,6 +24,8 @@ from tailbudget.schemas.settings_base import Group
 from tailbudget.schemas.targets import SloFields
 from tailbudget.streams.cli.app import app
 from tailbudget.streams.mapping_file import load_mapping, mapped
+
+COLLECTOR = ROOT / "tests" / "otel" / "collector.yaml"
 
 TABLES: dict[str, type[Group]] = {
     **{
@@ -82,13 +84,16 @@ def test_the_page_describes_every_setting() -> None:
 
 
 def test_the_settings_on_the_pages_load(tmp_path: Path) -> None:
-    """Every YAML block of the pages is a file of settings, or a mapping, that loads."""
+    """Every YAML block is a file of settings or a mapping that loads, or what the suite runs."""
     environ = {"TEAM_SLACK_URL": "slack://A/B/C", "KAFKA_PASSWORD": "x", "CLICKHOUSE_PASSWORD": "y"}
     files = [block for page in PAGES for block in blocks(page, "yaml")]
     assert files
     for block in files:
         path = tmp_path / "tailbudget.yaml"
         path.write_text(block, encoding="utf-8")
+        if block.startswith("receivers:"):
+            assert block == COLLECTOR.read_text(encoding="utf-8")
+            continue
         if block.startswith("columns:"):
             assert mapped(load_mapping(path)).fields
             continue
