@@ -1,7 +1,8 @@
 """Take the pictures of the documentation from the real stack.
 
-Run with PYTHONPATH=.types:tests/support. It runs `tailbudget up`, waits for the simulated fault, and writes PNG files to docs/images, or
-with `--all DIR` every page at 1440, 1024 and 390 pixels, light and dark, to look at.
+Run with PYTHONPATH=.types:tests/support. It runs `tailbudget up`, waits for the simulated fault,
+and writes PNG files to docs/images; with `--all DIR` it takes every page at 1440, 1024 and 390
+pixels, light and dark, to look at.
 """
 
 from __future__ import annotations
