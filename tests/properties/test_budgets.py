@@ -12,7 +12,7 @@ from slo_events import SECOND_NS, T0_NS, tally_of
 
 from tailbudget.models.budget import budgets
 from tailbudget.models.slo_counts import SloCounts
-from tailbudget.models.tally import as_slices, between, count, merge_tallies
+from tailbudget.models.tally import as_slices, between, count, merge_tallies, with_newer
 from tailbudget.schemas.objectives import Objective, Period
 from tailbudget.schemas.tally import Tally
 
@@ -65,6 +65,16 @@ def test_the_window_of_a_merge_is_the_merge_of_the_windows(
     ring.add(y)
     assert ring.last(end_ns - 1, length_s * SECOND_NS) == count(whole)
     assert same(ring.between(start_ns, end_ns), whole)
+
+
+@UNTIMED
+@given(events(), events())
+def test_newer_events_on_top_are_a_merge(
+    a: list[tuple[int, int, int]], b: list[tuple[int, int, int]]
+) -> None:
+    """However old the newer ones are, and where a slice of both is shared."""
+    long, newer = tally_of(a, slice_s=60), tally_of(b)
+    assert same(with_newer(long, newer), merge_tallies([long, newer], MINUTE_NS))
 
 
 @UNTIMED
