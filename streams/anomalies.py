@@ -120,7 +120,9 @@ class Anomalies:
         found = self._watched.get(service)
         if found is not None and found.watch.floor() is not None:
             return False
-        self._watched.pop(service, None)
+        if found is not None:
+            del self._watched[service]
+            self._known.pop(found.partition, None)  # it is older than what was saved since
         return True
 
     async def tick(self) -> None:
@@ -171,7 +173,7 @@ class Anomalies:
                 return
             if changes:
                 await self._save(name, found)
-        if watch.unwritten and self._owns(name, found):
+        if watch.unwritten and time.monotonic() >= found.retry_s and self._owns(name, found):
             await self._telling.tell(name, found)
         if not found.cleared and now_ns is not None and self._owns(name, found):
             await self._telling.clear(name, found, now_ns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Final
 
 import structlog
@@ -24,6 +25,9 @@ log = structlog.get_logger()
 
 CAUSE_WITHIN_MS: Final = 900_000
 """A cause is taken from a report that ended at most a quarter of an hour before the change."""
+
+RETRY_S: Final = 2.0
+"""How long what ClickHouse did not take waits."""
 
 _MS: Final = 1_000_000
 
@@ -64,6 +68,7 @@ class Telling:
             await asyncio.to_thread(self._store.write_anomalies, rows)
         except UnavailableError as error:
             log.warning("anomalies wait", service=name, error=error.message)
+            found.retry_s = time.monotonic() + RETRY_S
             return
         del found.watch.unwritten[: len(changes)]
         found.alerted = 0

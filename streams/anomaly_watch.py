@@ -69,13 +69,15 @@ class AnomalyWatch:
         self.unwritten: list[Anomaly] = []
         self.counts: Counter[str] = Counter()
         self._windows: tuple[ColdWindow, ...] = ()
-        self._frontier: dict[str, int] = {}
+        self._taken: dict[str, int] = {}
+        self._handed: dict[str, int] = {}
         self._open: dict[str, int] = {}
         self._waiting: list[Records] = []
         self._later: list[Records] = []
         self._now_ns = 0
-        self._oldest: int | None = None
         self.newest_offset = 0
+        self._oldest_waiting: int | None = None
+        self._oldest_handed: int | None = None
         self._saving: int | None = None
 
     @property
@@ -99,11 +101,11 @@ class AnomalyWatch:
 
     def take(self, folded: Folded) -> None:
         """Take the samples of a segment that counts for good, unless they were taken before."""
-        if any(end <= self._frontier.get(source, -1) for source, end in folded.ends.items()):
+        if any(end <= self._taken.get(source, -1) for source, end in folded.ends.items()):
             return
-        self._frontier.update(folded.ends)
+        self._taken.update(folded.ends)
         self.newest_offset = max(self.newest_offset, folded.offset)
-        self._oldest = folded.offset if self._oldest is None else min(folded.offset, self._oldest)
+        self._oldest_waiting = _least(self._oldest_waiting, folded.offset)
         self._waiting += [records for s in folded.summaries if len(records := records_of(s))]
         waiting = sum(map(len, self._waiting))
         if waiting > MOST_WAITING:
@@ -119,6 +121,9 @@ class AnomalyWatch:
         """Hand over what waits to be scored, to `step`."""
         waiting, self._waiting = [*self._later, *self._waiting], []
         self._later = []
+        self._handed = dict(self._taken)
+        self._oldest_handed = _least(self._oldest_handed, self._oldest_waiting)
+        self._oldest_waiting = None
         return waiting
 
     def step(self, now_ns: int, waiting: Sequence[Records]) -> list[Anomaly]:
@@ -140,21 +145,22 @@ class AnomalyWatch:
 
     def floor(self) -> int | None:
         """Return the oldest offset of the panes topic that the saved state lacks; None if none."""
-        offsets = [offset for offset in (self._oldest, self._saving) if offset is not None]
-        return min(offsets, default=None)
+        return _least(self._saving, _least(self._oldest_handed, self._oldest_waiting))
 
     def snapshot(self) -> Callable[[], bytes]:
         """Return what makes the bytes of the state as it is now; it may be called in a thread.
 
-        Until `saved` is called, `floor` still covers what is new in it. The few requests that wait
-        for event time are not part of the state: after a kill they go unscored.
+        Segments that wait to be scored are not in it, so they come again. Until `saved` is called,
+        `floor` still covers what is new in it. Requests that are ahead of event time are lost by a
+        kill: they go unscored.
         """
-        self._saving, self._oldest = self.floor(), None
+        self._saving = _least(self._saving, self._oldest_handed)
+        self._oldest_handed = None
         head = orjson.dumps(
             {
                 "schema": SCHEMA,
                 "service": self.service,
-                "frontier": self._frontier,
+                "frontier": self._handed,
                 "open": self._open,
                 "now_ns": self._now_ns,
                 "newest_offset": self.newest_offset,
@@ -189,7 +195,8 @@ class AnomalyWatch:
         return watch
 
     def _restore(self, head: Mapping[str, Any]) -> None:
-        self._frontier = {str(source): int(end) for source, end in head["frontier"].items()}
+        self._taken = {str(source): int(end) for source, end in head["frontier"].items()}
+        self._handed = dict(self._taken)
         self._open = {str(stage): int(at) for stage, at in head["open"].items()}
         self._now_ns = int(head["now_ns"])
         self.newest_offset = int(head["newest_offset"])
@@ -240,6 +247,11 @@ class AnomalyWatch:
         if found.phase in ("ended", "accepted"):
             del self._open[found.stage]
         return replace(found, started_ns=started_ns)
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    """Return the lesser of two offsets; None is none."""
+    return min((at for at in (one, other) if at is not None), default=None)
 
 
 def _anomaly(said: Mapping[str, Any]) -> Anomaly:

@@ -42,7 +42,7 @@ log = structlog.get_logger()
 
 SERVICE: Final = "chat"
 TARGET: Final = SloTarget(p50_ms=400, p95_ms=800, p99_ms=1200)
-SCENARIO_TARGET: Final = SloTarget(p50_ms=4000, p95_ms=12_000, p99_ms=25_000)
+SCENARIO_TARGET: Final = SloTarget(p50_ms=6000, p95_ms=20_000, p99_ms=60_000)
 FAULT_AFTER_S: Final = 60.0
 FAULT_FOR_S: Final = 20.0
 EVERY_S: Final = 1.0

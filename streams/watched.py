@@ -27,6 +27,7 @@ class Watched:
         saved_s: when its state was saved last, seconds of a growing clock.
         size: bytes of the state that was saved last.
         alerted: how many of the first of `watch.unwritten` are told as alerts already.
+        retry_s: before then ClickHouse is not asked again to take them.
         described_ns: when its models were written last, event time.
         described: state and mark of each model then.
         cold: cold windows that are written.
@@ -39,6 +40,7 @@ class Watched:
     saved_s: float = 0.0
     size: int = 0
     alerted: int = 0
+    retry_s: float = 0.0
     described_ns: int = 0
     described: dict[StageCohort, tuple[State, float]] = field(default_factory=dict)
     cold: tuple[ColdWindowRow, ...] = ()

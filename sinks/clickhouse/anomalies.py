@@ -92,17 +92,6 @@ SELECT argMax(learnt_min, (start, written)) FROM cold_windows FINAL
 WHERE service = {service:String} AND source != 'suspected' AND isNotNull(learnt_min)
 HAVING count() > 0
 """
-_STATES: Final = """
-SELECT stage, state, count() FROM
-(
-    SELECT stage, cohort, argMax(state, at) AS state
-    FROM shape_models
-    WHERE service = {service:String} AND at >= fromUnixTimestamp64Milli({since:Int64})
-        AND at < fromUnixTimestamp64Milli({until:Int64})
-    GROUP BY stage, cohort
-)
-GROUP BY stage, state ORDER BY stage, state
-"""
 _SIGNALS_BETWEEN: Final = """
 SELECT service, instance, name, toUnixTimestamp64Milli(timestamp), value FROM signals FINAL
 WHERE service = {service:String} AND timestamp >= fromUnixTimestamp64Milli({since:Int64})
@@ -169,14 +158,6 @@ def learnt_warm_up_min(connection: Connection, service: str) -> float | None:
     """Return minutes until a service is warm after a deploy, as last learnt; None if it is not."""
     rows = _select(connection, _LEARNT, service=service)
     return float(rows[0][0]) if rows else None
-
-
-def model_states(
-    connection: Connection, service: str, since_ms: int, until_ms: int
-) -> list[tuple[str, str, int]]:
-    """Return (stage, state, cohorts) as the shape models last were within a range."""
-    rows = _select(connection, _STATES, service=service, since=since_ms, until=until_ms)
-    return [(str(stage), str(state), int(n)) for stage, state, n in rows]
 
 
 def signals_between(

@@ -189,12 +189,6 @@ class ClickHouse:
         """Write shape models as they are."""
         anomalies.write_shape_models(self._writer, rows)
 
-    def model_states(
-        self, service: str, since_ms: int, until_ms: int
-    ) -> list[tuple[str, str, int]]:
-        """Return (stage, state, cohorts) as the shape models last were within a range."""
-        return anomalies.model_states(self._writer, service, since_ms, until_ms)
-
     def write_cold_windows(self, rows: Sequence[ColdWindowRow]) -> None:
         """Write cold windows."""
         anomalies.write_cold_windows(self._writer, rows)

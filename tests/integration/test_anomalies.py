@@ -20,7 +20,13 @@ T0_S = 1_772_445_600
 CHUNK_S = 10.0
 """Event time that is sent at once: what the worker then cuts into its ticks."""
 
-SERVICES = {"chat": {"covariates": list(COVARIATES), "cohort_dims": ["route"]}}
+SERVICES = {
+    "chat": {
+        "covariates": list(COVARIATES),
+        "cohort_dims": ["route"],
+        "cold_start_window_min": 1,
+    }
+}
 
 
 @dataclass

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 ONLY_KEPT = frozenset({"budgets", "silences", "regressions", "stage_states"})
-"""What a worker keeps beside the panes."""
+"""Keys of what a worker keeps beside the panes."""
 
 ONLY_STREAM = frozenset({"late"})
 """Reasons of the ledger that a file cannot have: nobody judged its windows before."""

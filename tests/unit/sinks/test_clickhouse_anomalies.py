@@ -47,18 +47,17 @@ def test_what_went_on_in_a_range_is_found(clickhouse: ClickHouse) -> None:
     assert (span["state"], span["ended_at"], span["effect_pct"]) == ("started", None, None)
 
 
-def test_models_come_back_by_state(clickhouse: ClickHouse) -> None:
-    """The newest state of each cohort counts."""
-    newer = replace(MODEL, at_ms=T0_MS + 60_000, state="alarmed")
+def test_a_model_is_there_once_a_time(clickhouse: ClickHouse) -> None:
+    """With its terms in order; what is not known is NULL."""
     other = replace(MODEL, cohort="route=b", state="learning", terms=(), coefficients=(), r2=None)
-    clickhouse.write_shape_models([MODEL, newer, other])
-    assert clickhouse.model_states("chat", T0_MS, T0_MS + 61_000) == [
-        ("prefill", "alarmed", 1),
-        ("prefill", "learning", 1),
-    ]
-    assert clickhouse.model_states("chat", T0_MS, T0_MS + 1) == [
-        ("prefill", "learning", 1),
-        ("prefill", "ready", 1),
+    clickhouse.write_shape_models([MODEL, other])
+    clickhouse.write_shape_models([MODEL])
+    rows = clickhouse.query(
+        "SELECT cohort, state, terms, coefficients, r2 FROM shape_models FINAL ORDER BY cohort"
+    ).rows
+    assert [(row[0], row[1], list(row[2]), list(row[3]), row[4]) for row in rows] == [
+        ("route=b", "learning", [], [], None),
+        ("route=chat", "ready", ["1", "input_tokens"], [5.0, 0.03], 0.9),
     ]
 
 

@@ -200,3 +200,21 @@ def test_models_and_cold_windows_are_described(world: World) -> None:
         assert (row["stage"], row["cohort"]) == ("prefill", "route=a")
         assert "input_tokens" in " ".join(row["terms"])
         assert 0.05 < row["sigma"] < 0.2
+
+
+def test_a_service_that_was_forgotten_is_known_when_it_comes_back(world: World) -> None:
+    """What it had learnt is on the topic, however long it was silent."""
+
+    async def play() -> None:
+        found, owner = await world.worker()
+        for number in range(60):
+            found.take(second(number))
+            owner.now_ns = T0_NS + (number + 1) * SECOND_NS
+            await found.tick()
+        await found.finish()
+        scored = found.status()["scored_ns"]["chat"]
+        assert found.forget("chat")
+        await found.open("chat", 0)
+        assert found.status()["scored_ns"]["chat"] == scored
+
+    asyncio.run(play())

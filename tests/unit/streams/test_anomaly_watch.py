@@ -67,12 +67,18 @@ def test_the_floor_covers_what_no_saved_state_has() -> None:
     watch = AnomalyWatch("chat")
     assert watch.floor() is None
     watch.take(second(3))
-    make = watch.snapshot()
+    watch.waiting()
     watch.take(second(4))
+    make = watch.snapshot()
     assert watch.floor() == 3
-    assert AnomalyWatch.load(make()).newest_offset == 3
     watch.saved()
     assert watch.floor() == 4
+    again = AnomalyWatch.load(make())
+    again.take(second(3))
+    assert not again.has_waiting
+    again.take(second(4))
+    assert again.has_waiting
+    assert again.floor() == 4
 
 
 def test_a_restart_in_an_anomaly_goes_on_with_it(learnt: bytes) -> None:

@@ -155,7 +155,7 @@ def test_check_names_each_thing_that_is_wrong(kafka: KafkaSettings, tmp_path: Pa
     prefix = kafka.prefix
     assert set(found) == {
         *(f"topic {prefix}.{name}" for name in ("requests", "panes", "deploys", "alerts")),
-        *(f"topic {prefix}.{name}" for name in ("dead-letters", "models")),
+        *(f"topic {prefix}.{name}" for name in ("dead-letters", "signals", "models")),
         "chat channel ops",
     }
     assert found[f"topic {prefix}.requests"][0] == "does not exist"
