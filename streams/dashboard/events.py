@@ -60,7 +60,7 @@ class Events:
             kind, said = await self._newest()
             now_s = time.monotonic()
             if said != told or now_s - told_s >= BEAT_S:
-                name = kind if said != told else "beat"
+                name = kind if said != told or kind == "trouble" else "beat"
                 data = orjson.dumps({"at_ms": time.time_ns() // 1_000_000, **said})
                 await response.write(b"event: %s\ndata: %s\n\n" % (name.encode(), data))
                 told, told_s = said, now_s

@@ -80,38 +80,33 @@ class Dashboard:
         name = request.match_info["service"]
         if pages.wants_html(request):
             return self._rendered("service", service=name)
-        return await self._answer(request, ("audits", name), lambda _: self._latest_audits(name))
+        return await self._answer(("audits", name), lambda _: self._latest_audits(name))
 
     def _latest_audits(self, service: str) -> dict[str, Any]:
         rows = self._store.query(_LATEST_AUDITS, {"service": service}).rows
         return {str(row[0]): orjson.loads(row[1]) for row in rows}
 
-    async def _overview(self, request: web.Request) -> web.Response:
-        return await self._answer(
-            request, "overview", partial(overview, self._settings, self._store)
-        )
+    async def _overview(self, _: web.Request) -> web.Response:
+        return await self._answer("overview", partial(overview, self._settings, self._store))
 
-    async def _alerts(self, request: web.Request) -> web.Response:
-        return await self._answer(request, "alerts", partial(alerts, self._store))
+    async def _alerts(self, _: web.Request) -> web.Response:
+        return await self._answer("alerts", partial(alerts, self._store))
 
     async def _series(self, request: web.Request) -> web.Response:
         def make(tables: Tables) -> Mapping[str, Any]:
             return series(self._settings, self._store, tables, asked(request.query))
 
-        return await self._answer(request, ("series", request.query_string), make)
+        return await self._answer(("series", request.query_string), make)
 
     async def _analysis(self, request: web.Request) -> web.Response:
         def make(_: Tables) -> Mapping[str, Any]:
             look = asked(request.query)
             return analysis(self._settings, self._store, look, now_ns=time.time_ns())
 
-        return await self._answer(
-            request, ("analysis", request.query_string), make, for_s=ANALYSE_S
-        )
+        return await self._answer(("analysis", request.query_string), make, for_s=ANALYSE_S)
 
     async def _answer(
         self,
-        _: web.Request,
         key: Hashable,
         make: Callable[[Tables], Mapping[str, Any]],
         *,

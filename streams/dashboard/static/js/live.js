@@ -64,6 +64,20 @@ function oneAtATime(refresh) {
 
 /** Show whether the server can be heard, and call `run` when something was written. */
 export function listen(run) {
+  let source = connect(run);
+  // A browser has few connections to a server: pages that nobody sees leave theirs to others.
+  document.addEventListener("visibilitychange", () => {
+    source.close();
+    if (document.hidden) return;
+    source = connect(run);
+    run();
+  });
+  setInterval(() => {
+    if (heardMs && !document.hidden && Date.now() - heardMs > CUT_MS) state("cut", "cut off, trying again");
+  }, 1000);
+}
+
+function connect(run) {
   const source = new EventSource("/events");
   const alive = () => {
     heardMs = Date.now();
@@ -74,7 +88,11 @@ export function listen(run) {
     say("");
     run();
   });
-  source.addEventListener("beat", alive);
+  // Also when nothing came: what was asked for may have been kept from just before the last write.
+  source.addEventListener("beat", () => {
+    alive();
+    run();
+  });
   source.addEventListener("trouble", (event) => {
     const { error, remedy } = JSON.parse(event.data);
     heardMs = Date.now();
@@ -82,9 +100,7 @@ export function listen(run) {
     say(`ClickHouse does not answer: ${error}. ${remedy ?? ""}`);
   });
   source.addEventListener("error", () => state("cut", "cut off, trying again"));
-  setInterval(() => {
-    if (heardMs && Date.now() - heardMs > CUT_MS) state("cut", "cut off, trying again");
-  }, 1000);
+  return source;
 }
 
 function setUpTheme(select) {
