@@ -2,8 +2,6 @@
 
 import { query, setLook } from "./look.js";
 
-export const NONE = "not measured";
-
 export function number(value, digits = 3) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
