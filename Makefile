@@ -29,6 +29,7 @@ check: $(VENV)/.dev  ## Lint, format, types, and the direction of imports.
 
 bench: $(VENV)/.bench  ## Measure records a second beside rivals (Java 17, Maven); see tests/bench.
 	$(BIN)/python tests/bench/throughput.py --rivals-python $(RIVALS)/bin/python $(ARGS)
+	PYTHONPATH=$(PYTHONPATH):tests/support $(BIN)/python tests/bench/sources.py
 
 bench-anomaly: $(VENV)/.test  ## Measure how well regressions are told from workloads, beside rivals; see tests/bench.
 	$(BIN)/python tests/bench/anomaly.py $(ARGS)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tailbudget.models.sampled import in_band, sampled
 from tailbudget.models.sketch import RELATIVE_ERROR
 from tailbudget.models.tail import Band, band_shares
-from tailbudget.schemas.records import LOGGED
+from tailbudget.schemas.records import NO_PART
 from tailbudget.schemas.summary import FIXED_STAGES, TOTAL, Summary
 
 Floats = NDArray[np.float64]
@@ -117,5 +117,7 @@ def components(total: Summary) -> tuple[str, ...]:
     """Return the stages of which a request is made up, as far as the records time them."""
     s = {name: at for at, name in enumerate(total.stages)}
     return tuple(
-        name for name in total.stages[len(FIXED_STAGES) :] if name != LOGGED and total.n[0, s[name]]
+        name
+        for name in total.stages[len(FIXED_STAGES) :]
+        if name not in NO_PART and total.n[0, s[name]]
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 Decision = Literal["ok", "breach", "undecidable"]
@@ -46,7 +47,12 @@ class Buckets:
         """The exact mean; None where no sum is told, or nothing was counted."""
         return self.sum_ms / self.n if self.sum_ms is not None and self.n else None
 
-    def bounds_ms(self, q: float) -> tuple[float, float] | None:
+    def scaled(self, factor: float) -> Buckets:
+        """Return the same in another unit, a factor of the first above 0."""
+        upper = tuple(bound * factor for bound in self.upper_ms)
+        return Buckets(upper, self.count, None if self.sum_ms is None else self.sum_ms * factor)
+
+    def bounds_ms(self, q: float | Fraction) -> tuple[float, float] | None:
         """Return (low, high]: the percentile lies between; None where nothing was counted."""
         if not self.n:
             return None
@@ -54,7 +60,7 @@ class Buckets:
         at = next(index for index, count in enumerate(self.count) if count >= rank)
         return (self.upper_ms[at - 1] if at else 0.0), self.upper_ms[at]
 
-    def decide(self, q: float, target_ms: float) -> Decision:
+    def decide(self, q: float | Fraction, target_ms: float) -> Decision:
         """Return whether the percentile keeps a target, if the buckets tell at all."""
         found = self.bounds_ms(q)
         if found is None:

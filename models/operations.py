@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.columns import pick
-from tailbudget.schemas.records import ATTEMPTS, LOGGED, RETRY_WAIT, SCHEDULE_WAIT, Columns, Outcome
+from tailbudget.schemas.records import (
+    ATTEMPTS,
+    LOGGED,
+    NO_PART,
+    RETRY_WAIT,
+    SCHEDULE_WAIT,
+    TTFT,
+    Columns,
+    Outcome,
+)
 
 Floats = NDArray[np.float64]
 At = NDArray[np.intp]
@@ -134,13 +143,16 @@ class _Joined:
         self._ts_ns[i] = starts[0]
         self._total_ms[i] = max(total, 0.0)
         for stage, values in zip(self._columns.stages, self._columns.stage_ms, strict=True):
-            self._stage_ms[stage][i] = _sum(values[rows])
+            if stage not in NO_PART:
+                self._stage_ms[stage][i] = _sum(values[rows])
         if SCHEDULE_WAIT in self._stage_ms:
             self._stage_ms[SCHEDULE_WAIT][i] = self._columns.stage_ms[
                 self._columns.stages.index(SCHEDULE_WAIT), rows[0]
             ]
         if LOGGED in self._stage_ms:
             self._stage_ms[LOGGED][i] = total - first_wait
+        if TTFT in self._stage_ms:  # the last attempt's token, counted from the first one's start
+            self._stage_ms[TTFT][i] += since_first_ms[-1]
         self._stage_ms[RETRY_WAIT][i] = _sum(
             np.append(np.maximum(gaps, 0), self._stage_ms[RETRY_WAIT][i])
         )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.regression import Fit, fit
 from tailbudget.models.sampled import Sampled
+from tailbudget.schemas.records import NO_PART
 from tailbudget.schemas.sections import StageRole, StageRow
 from tailbudget.schemas.summary import FIXED_STAGES, TOTAL, Summary
 
@@ -39,7 +40,7 @@ class Layout:
 def layout(rows: Sampled, table: Sequence[StageRow]) -> Layout:
     """Return the layout of the sampled stages; one without a row of the table is serial."""
     roles = {row.stage: row.role for row in table}
-    own = [stage for stage in rows.stages if stage not in FIXED_STAGES]
+    own = [stage for stage in rows.stages if stage not in {*FIXED_STAGES, *NO_PART}]
     by_role = {
         role: tuple(stage for stage in own if roles.get(stage, StageRole.STAGE) == role)
         for role in StageRole

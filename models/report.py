@@ -24,10 +24,12 @@ from tailbudget.models.shape_table import shape_table
 from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.stage_table import stage_table
 from tailbudget.models.tail import SLOW
+from tailbudget.models.token_times import token_timings
 from tailbudget.schemas.catalogue import Catalogue
 from tailbudget.schemas.findings import Findings
 from tailbudget.schemas.ledger import ACCEPTED
 from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.token_timing import GoodputTarget, TokenTiming
 from tailbudget.schemas.verdicts import Audit, Provenance, Verdict
 
 
@@ -45,6 +47,8 @@ class Options:
         source: what was read, such as a file's name.
         assumptions: what was found rather than told, in sentences.
         times_known: whether requests have times; without, nothing is said of when they came.
+        token_timing: what the source means by times of tokens; None where nobody says.
+        goodput: what a good request keeps; None counts none.
     """
 
     catalogue: Catalogue
@@ -56,6 +60,8 @@ class Options:
     source: str = ""
     assumptions: tuple[str, ...] = field(default=())
     times_known: bool = True
+    token_timing: TokenTiming | None = None
+    goodput: GoodputTarget | None = None
 
 
 def report(evidence: Evidence, options: Options) -> Audit:
@@ -95,6 +101,9 @@ def report(evidence: Evidence, options: Options) -> Audit:
         causes=named,
         baseline=None if options.baseline is None else compare(options.baseline, evidence),
         plots=plots(evidence, found),
+        token_timings=token_timings(
+            evidence.total, options.token_timing, options.goodput, _span_ns(evidence, options)
+        ),
     )
     return _concluded(audit, evidence, found, options)
 
@@ -151,6 +160,10 @@ def _provenance(evidence: Evidence, options: Options, ledger: Mapping[str, int])
         source=options.source,
         assumptions=options.assumptions,
     )
+
+
+def _span_ns(evidence: Evidence, options: Options) -> int | None:
+    return evidence.end_ns - evidence.start_ns if options.times_known else None
 
 
 def _timeless(evidence: Evidence) -> Evidence:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.order import order, run_starts
 from tailbudget.models.sketch import BUCKETS, bucket_index
-from tailbudget.schemas.records import LOGGED, Columns
+from tailbudget.schemas.records import NO_PART, Columns
 
 COARSE_SHIFT: Final = 3
 COARSE: Final = BUCKETS >> COARSE_SHIFT
@@ -75,8 +75,9 @@ def successes(
     complete = ~np.isnan(ms.sum(axis=1))
     ns = nanoseconds(ms, complete)
     covered = ns[2:].sum(axis=0)
-    if LOGGED in columns.stages:
-        covered -= ns[2 + columns.stages.index(LOGGED)]
+    for index, stage in enumerate(columns.stages, 2):
+        if stage in NO_PART:
+            covered -= ns[index]
     np.maximum(ns[0] - covered, 0, out=ns[1])
     np.divide(ns[1], NS_PER_MS, out=ms[1])
     of = keys // COARSE

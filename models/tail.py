@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tailbudget.models.ranks import Ranks, ranks
 from tailbudget.models.rows import COARSE
 from tailbudget.models.sketch import nearest_rank
-from tailbudget.schemas.records import LOGGED
+from tailbudget.schemas.records import NO_PART
 from tailbudget.schemas.summary import FAILED, TOTAL, Profile, Summary
 from tailbudget.schemas.verdicts import TailDriver, TailRow, TailTable
 
@@ -48,7 +48,7 @@ def slow_fast(summary: Summary, slow: Band = SLOW, fast: Band = FAST) -> TailTab
     pairs = {
         stage: (float(fast_means[s]), float(slow_means[s]))
         for s, stage in enumerate(summary.stages)
-        if stage not in (FAILED, LOGGED)
+        if stage != FAILED and stage not in NO_PART
     }
     low, high = pairs.pop(TOTAL)
     rows = tuple(_row(stage, pair, high - low) for stage, pair in pairs.items())

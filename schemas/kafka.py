@@ -30,6 +30,7 @@ RequestFormat = Literal[
     "vllm_bench",
     "perf_analyzer",
     "triton",
+    "dynamo",
     "tgi",
     "sglang_log",
     "torchserve",

@@ -33,7 +33,26 @@ SCHEDULE_WAIT: Final = "schedule_wait"
 LOGGED: Final = "logged"
 """Stage of the total as logged, without that wait. It is no component of the total."""
 
-RESERVED_STAGES: Final = frozenset({"total", "failed", "unattributed", SCHEDULE_WAIT, LOGGED})
+TTFT: Final = "ttft"
+"""Stage of the time to the first token, as the source means it."""
+
+ITL: Final = "itl"
+"""Stage of the time between two tokens or chunks, the mean of a request."""
+
+TPOT: Final = "tpot"
+"""Stage of the time of each output token, as the source means it."""
+
+TOKEN_TIMES: Final = (TTFT, ITL, TPOT)
+
+GOODPUT: Final = "goodput"
+"""Stage of the total of a request that met all targets of its goodput."""
+
+NO_PART: Final = frozenset({LOGGED, *TOKEN_TIMES, GOODPUT})
+"""Stages that are no component of the total: they lie over its components."""
+
+RESERVED_STAGES: Final = frozenset(
+    {"total", "failed", "unattributed", SCHEDULE_WAIT, LOGGED, GOODPUT}
+)
 """Stage names that we give ourselves; a record's column of such a name is not a stage."""
 
 RETRY_WAIT: Final = "retry_wait"

@@ -9,6 +9,7 @@ AGGREGATES: Final = "aggregates"
 BATCH: Final = "batch"
 CONTRADICTORY_UNITS: Final = "contradictory_units"
 DEFINITIONS: Final = "definitions"
+MIXED: Final = "mixed"
 NO_LATENCY: Final = "no_latency"
 NO_ROWS: Final = "no_rows"
 NO_STAGES: Final = "no_stages"
@@ -19,6 +20,7 @@ MEANING: Final = MappingProxyType(
         BATCH: "a batch or offline workload, which has no latency budget",
         CONTRADICTORY_UNITS: "totals and stages that cannot be of the same unit",
         DEFINITIONS: "two sources that do not mean the same by their token timings",
+        MIXED: "histograms beside single requests, or beside other histograms",
         NO_LATENCY: "no column holds the end-to-end latency",
         NO_ROWS: "no row to read",
         NO_STAGES: "no stage is timed, so there is nothing to attribute latency to",

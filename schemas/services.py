@@ -19,6 +19,7 @@ from tailbudget.schemas.records import RESERVED_STAGES
 from tailbudget.schemas.settings_base import Group, refuse
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.targets import Slo
+from tailbudget.schemas.token_settings import GoodputSettings, TokenTimingSettings
 
 DEFAULT_COVARIATES: Final = (
     "sequence_length",
@@ -64,6 +65,13 @@ class ServiceSettings(Group):
     )
     cold_start_window_min: float = Field(
         default=5.0, ge=0, le=1440, description="minutes after a deploy that count as cold"
+    )
+    goodput: GoodputSettings | None = Field(
+        default=None, description="what a good request keeps, all of it; null counts none"
+    )
+    token_timing: TokenTimingSettings | None = Field(
+        default=None,
+        description="what the records mean by times of tokens; null takes that of their format",
     )
     workload: Literal["online", "batch"] = Field(
         default="online", description="batch: nobody waits for an answer, and no report is drawn"

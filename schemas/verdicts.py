@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from tailbudget.schemas.bounds import Bound
 from tailbudget.schemas.brief import Brief
 from tailbudget.schemas.budgets import KeptBudget, KeptSilence
 from tailbudget.schemas.comparison import Comparison
@@ -23,6 +24,7 @@ from tailbudget.schemas.sections import (
     StageRow,
 )
 from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.token_timing import TokenTimings
 
 AUDIT_SCHEMA: Final = "tailbudget.audit/1"
 """Name and version of the JSON report."""
@@ -45,6 +47,8 @@ class Verdict(StrEnum):
     BREACH = "breach"
     INSUFFICIENT = "insufficient"
     NO_DATA = "no_data"
+    UNDECIDED = "undecided"
+    """Only bounds of it are known, and the target lies between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +145,8 @@ class Provenance:
         start: RFC 3339 time from which requests count; None when no request has a time.
         end: RFC 3339 time before which they count; likewise.
         n: requests, failures included.
-        n_ok: those that succeeded.
-        n_failed: those that did not.
+        n_ok: those that succeeded; None where nothing tells them apart.
+        n_failed: those that did not; likewise.
         slo: the target they were judged by.
         weighted: whether records stood for several requests (sampled telemetry).
         source: what was read, such as a file's name; empty for the stream.
@@ -154,8 +158,8 @@ class Provenance:
     start: str | None
     end: str | None
     n: int
-    n_ok: int
-    n_failed: int
+    n_ok: int | None
+    n_failed: int | None
     slo: SloTarget | None
     weighted: bool = False
     source: str = ""
@@ -189,6 +193,8 @@ class Audit:
         plots: points for charts; None when nobody draws.
         proposal: the SLO that the profile supports; None when it was not asked for.
         brief: the optimisation brief; likewise.
+        token_timings: times of tokens, and goodput; None where no record tells any.
+        bounds: percentiles of histograms, which stand in place of all else; empty for requests.
         budgets: error budgets as they were at the end; empty where no worker kept any.
         silences: those that were running in the span.
         regressions: anomalies that went on in the span; empty where no worker watches.
@@ -216,6 +222,8 @@ class Audit:
     plots: Plots | None = None
     proposal: SloProposal | None = None
     brief: Brief | None = None
+    bounds: tuple[Bound, ...] = ()
+    token_timings: TokenTimings | None = None
     budgets: tuple[KeptBudget, ...] = ()
     silences: tuple[KeptSilence, ...] = ()
     regressions: tuple[KeptRegression, ...] = ()
@@ -229,11 +237,13 @@ def leading(rows: Iterable[Percentile]) -> dict[str, Percentile]:
 
 def is_refused(audit: Audit) -> bool:
     """Return whether the whole audit is refused, and not only what takes stages or a cause."""
-    return bool(audit.refused) and audit.recommendation is None
+    return bool(audit.refused) and audit.recommendation is None and not audit.bounds
 
 
 def is_unjudged(audit: Audit) -> bool:
     """Return whether all was measured, and nothing is promised to judge it by."""
     promised = audit.provenance.slo is not None and audit.provenance.slo.items()
     rows = audit.end_to_end
+    if audit.bounds:
+        return not promised
     return bool(rows) and not promised and all(row.status is None for row in rows)

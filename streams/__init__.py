@@ -6,7 +6,8 @@ Follow one record in this order:
 2. `streams.transport` hands Faust one event a poll of one partition, not one a record;
 3. `streams.agents.ingest` cuts the input into segments and publishes their pane summaries;
 4. `streams.protocol` says what such a message carries, and when it counts;
-5. `streams.agents.audit` merges them per service, judges, and writes to ClickHouse;
+5. `streams.agents.audit` merges them per service, judges, and writes to ClickHouse, while
+   `streams.anomalies` scores the stages of their sampled requests;
    `streams.alert_book` has the states of alerts, `streams.alert_log` keeps and publishes changes;
 6. `streams.delivery` tells the chat channels.
 

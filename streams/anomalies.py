@@ -52,6 +52,7 @@ class Anomalies:
         store: ClickHouse.
         states: what was saved by whoever had a service before.
         outbox: publishes states and alerts.
+        incarnation: number of the panes topic's life: its offsets begin anew with each.
     """
 
     def __init__(
@@ -61,8 +62,10 @@ class Anomalies:
         store: ClickHouse,
         states: States,
         outbox: Outbox,
+        incarnation: int,
     ) -> None:
         self._settings = settings
+        self._incarnation = incarnation
         self._store = store
         self._states = states
         self._outbox = outbox
@@ -150,12 +153,11 @@ class Anomalies:
         """Return what an operator wants to know, for `/status`."""
         counts: Counter[str] = Counter()
         for one in self._watched.values():
-            counts.update(one.watch.counts)
-            counts.update(one.watch.guard.counts)
+            counts.update(dict(one.watch.counts))  # a copy: a thread may be counting
+            counts.update(dict(one.watch.guard.counts))
         return {
             "anomalies": {
-                name: [f"{a.stage} since {a.onset_ns}" for a in one.watch.active()]
-                for name, one in sorted(self._watched.items())
+                name: sorted(one.watch.open) for name, one in sorted(self._watched.items())
             },
             "scored_ns": {name: one.watch.now_ns for name, one in sorted(self._watched.items())},
             "unscored": {reason: n for reason, n in sorted(counts.items()) if n},
@@ -166,8 +168,10 @@ class Anomalies:
 
     async def _step(self, name: str, found: Watched) -> None:
         watch, now_ns = found.watch, self.owner.event_ns(name)
+        if now_ns is None:
+            return
         waiting = watch.waiting()
-        if waiting and now_ns is not None:
+        if waiting:
             changes = await asyncio.to_thread(watch.step, now_ns, waiting)
             if not self._owns(name, found):
                 return
@@ -175,7 +179,7 @@ class Anomalies:
                 await self._save(name, found)
         if watch.unwritten and time.monotonic() >= found.retry_s and self._owns(name, found):
             await self._telling.tell(name, found)
-        if not found.cleared and now_ns is not None and self._owns(name, found):
+        if not found.cleared and self._owns(name, found):
             await self._telling.clear(name, found, now_ns)
         if self._owns(name, found) and self._is_old(found):
             await self._save(name, found)
@@ -189,7 +193,7 @@ class Anomalies:
     async def _save(self, name: str, found: Watched) -> None:
         """Publish the state; returns when the broker has it."""
         watch = found.watch
-        version, make = watch.newest_offset, watch.snapshot()
+        version, make = self._incarnation << 40 | watch.newest_offset, watch.snapshot()
         body = await asyncio.to_thread(make)
         for key, value in messages(name, version, body):
             await self._outbox.model(key, value, found.partition)
@@ -210,11 +214,12 @@ class Anomalies:
             await asyncio.to_thread(self._store.write_shape_models, rows)
             fresh = [row for row in cold if row not in found.cold]
             await asyncio.to_thread(self._store.write_cold_windows, fresh)
+            states = guard.states().items()
+            found.described = {key: mark(guard, k, state) for k, (key, state) in enumerate(states)}
+            found.cold = cold
         except UnavailableError as error:
             log.warning("models are not described", service=name, error=error.message)
-        states = guard.states().items()
-        found.described = {key: mark(guard, k, state) for k, (key, state) in enumerate(states)}
-        found.described_ns, found.cold = at_ns, cold
+        found.described_ns = at_ns
 
     async def _look_for_deploys(self) -> None:
         """Read the deploys of all services that have something to score."""

@@ -17,6 +17,7 @@ import orjson
 
 from tailbudget.schemas.settings import Settings, parse_slo
 from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.token_settings import parse_goodput
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.report.html_report import html
 from tailbudget.sinks.report.json_report import as_json
@@ -44,6 +45,7 @@ def audit(
     columns: str | None = None,
     service: str | None = None,
     workload: str | None = None,
+    goodput: str | None = None,
 ) -> Audit:
     """Return the report of a log.
 
@@ -62,6 +64,7 @@ def audit(
             or the path of a mapping file (.yaml).
         service: which service, or that of rows that name none.
         workload: "online" or "batch", where it is known.
+        goodput: what a good request keeps, such as "ttft=200,tpot=50,e2e=2000".
 
     Raises:
         Refused: there is no request to audit in it.
@@ -86,6 +89,7 @@ def audit(
         deploys=None if deploys is None else _deploys(deploys),
         baseline=None if compare_to_baseline is None else _source(compare_to_baseline),
         workload=workload,
+        goodput=parse_goodput(goodput) if goodput else None,
     )
     return make(Settings(), asked).audit
 

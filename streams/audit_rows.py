@@ -48,7 +48,7 @@ def audit_row(audit: Audit, *, window_s: int, end_ns: int, drawn_ns: int | None 
         version=audit.provenance.n if drawn_ns is None else FULL + drawn_ns,
         verdict=str(audit.verdict),
         requests=audit.provenance.n,
-        failed=audit.provenance.n_failed,
+        failed=audit.provenance.n_failed or 0,
         p50_ms=all_rows["p50"].measured_ms,
         p95_ms=all_rows["p95"].measured_ms,
         p99_ms=all_rows["p99"].measured_ms,

@@ -33,6 +33,7 @@ _TYPICAL: Final = (("s", -math.inf), ("ms", 30.0), ("us", 60_000.0), ("ns", 60_0
 _STATUSES: Final = ("status", "status_code", "code", "outcome", "result", "response_code")
 _ROUTES: Final = ("path", "endpoint", "url", "uri", "route")
 _NEARLY: Final = 0.9
+_NESTED: Final = "(nested)"
 _NS_PER_S: Final = 1e9
 
 
@@ -120,7 +121,9 @@ class _Proposal:
         for row in rows:
             for name, value in row.items():
                 if value is not None and value != "":
-                    self._cells.setdefault(name, []).append(plain(value))
+                    nested = isinstance(value, list | Mapping)  # its text may be without end
+                    cell = _NESTED if nested else plain(value)
+                    self._cells.setdefault(name, []).append(cell)
         self._used: set[str] = set()
 
     def made(self) -> dict[str, Any]:

@@ -16,12 +16,14 @@ from tailbudget.models.columns import take
 from tailbudget.models.evidence import Evidence, Gathering
 from tailbudget.models.select import empty
 from tailbudget.models.summarise import summarise
+from tailbudget.models.token_times import with_goodput
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.ledger import ACCEPTED, DUPLICATE, FAILED
 from tailbudget.schemas.records import NO_SERVICE, Columns, Decoded, Rejected
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.slo import SloTarget
+from tailbudget.schemas.token_timing import GoodputTarget
 from tailbudget.streams.cohort_limit import CohortLimit
 from tailbudget.streams.dedup import Dedup
 from tailbudget.streams.operations import assembled
@@ -47,6 +49,7 @@ class Plan:
         environment: whose deploys count; None takes all.
         pane_s: length of a pane.
         max_cohorts: cohorts kept apart; the rest goes to "(other)".
+        goodput: what a good request of a service keeps; None counts none.
     """
 
     slo: Callable[[str], SloTarget | None]
@@ -56,6 +59,7 @@ class Plan:
     environment: str | None = None
     pane_s: int = PANE_S
     max_cohorts: int = MAX_COHORTS
+    goodput: Callable[[str], GoodputTarget | None] = lambda _: None
 
 
 def gather(
@@ -145,7 +149,7 @@ class _Service:
             columns = take(columns, fresh)
         if not len(columns):
             return
-        columns = self._limit.limited(columns)
+        columns = with_goodput(self._limit.limited(columns), self.plan.goodput(self.name))
         pane_ns = self.plan.pane_s * _SECOND_NS
         self._gathering.add(summarise(columns, pane_ns=pane_ns, thresholds_ms=self._thresholds_ms))
 

@@ -9,17 +9,21 @@ from typing import Final
 
 import orjson
 
+from tailbudget.models.bounds import bounds_report
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.refusal import WORKLOADS
 from tailbudget.models.report import Options, report
+from tailbudget.models.token_times import tells_tokens
 from tailbudget.schemas.catalogue import load_catalogue
 from tailbudget.schemas.errors import ConfigError
-from tailbudget.schemas.records import Rejected
+from tailbudget.schemas.records import NO_SERVICE, Rejected
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import SloTarget
-from tailbudget.schemas.token_timing import require_same
+from tailbudget.schemas.token_timing import GoodputTarget, require_same
+from tailbudget.schemas.token_timing import Source as TokenSource
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.streams import scrape
 from tailbudget.streams.agents.deploys import deploy_row
 from tailbudget.streams.audit_log import (
     LogReading,
@@ -31,7 +35,7 @@ from tailbudget.streams.audit_log import (
 )
 from tailbudget.streams.database import existing_target
 from tailbudget.streams.log_audit import Plan, gather
-from tailbudget.streams.rules import declared_workload, log_rules
+from tailbudget.streams.rules import declared_workload, goodput, log_rules, token_timing
 
 Report = Callable[[Progress], None]
 
@@ -66,6 +70,7 @@ class Asked:
         deploys: deploy and scale-up events; None when nobody knows them.
         baseline: a log to compare with.
         workload: "online" or "batch", where it is known.
+        goodput: what a good request keeps.
         now_ns: the time of reading.
     """
 
@@ -78,6 +83,7 @@ class Asked:
     deploys: Sequence[DeployRow] | None = None
     baseline: Source | None = None
     workload: str | None = None
+    goodput: GoodputTarget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,20 +119,46 @@ def make(
         DecodeError: the log is damaged.
     """
     _check(asked)
+    if _is_scrape(asked.source, asked):
+        return _of_scrape(settings, asked)
     reading = _open(settings, asked.source, asked, progress)
     plan = _plan(settings, asked)
     evidence = gather(reading, plan, lambda one: reject(reading.where(one.offset), one))
+    mine = _tokens(settings, reading, evidence)
     options = Options(
         catalogue=load_catalogue(settings.catalogue),
         slo=plan.slo(evidence.service),
         slow_request_threshold=asked.slow_request_threshold,
         workload=asked.workload or declared_workload(settings, evidence.service),
-        baseline=_baseline(settings, asked, plan, progress, reading.found.format),
+        baseline=_baseline(settings, asked, plan, progress, mine),
         source=_name(asked.source),
         assumptions=(*reading.found.assumptions, *_of_deploys(asked, reading)),
         times_known=reading.found.times_known,
+        token_timing=mine.definition,
+        goodput=plan.goodput(evidence.service),
     )
     return Made(report(evidence, options), evidence)
+
+
+def _is_scrape(source: Source | None, asked: Asked) -> bool:
+    return asked.wanted.format is None and isinstance(source, Path) and scrape.scrape_at(source)
+
+
+def _of_scrape(settings: Settings, asked: Asked) -> Made:
+    """Return the report of histograms, which hold no request."""
+    if asked.baseline is not None:
+        raise scrape.mixed(f"{_name(asked.source)} is a scrape of Prometheus, and has a baseline")
+    path, plan = Path(_name(asked.source)), _plan(settings, asked)
+    found = scrape.read(path, asked.wanted.columns)
+    service = asked.wanted.service or NO_SERVICE
+    audit = bounds_report(
+        found.histograms,
+        service=service,
+        slo=plan.slo(service),
+        source=str(path),
+        assumptions=found.assumptions,
+    )
+    return Made(audit, gather((), plan))
 
 
 def _check(asked: Asked) -> None:
@@ -199,17 +231,28 @@ def _plan(settings: Settings, asked: Asked) -> Plan:
         environment=settings.environment,
         pane_s=settings.stream.pane_s,
         max_cohorts=settings.stream.max_cohorts,
+        goodput=lambda service: asked.goodput or goodput(settings, service),
     )
 
 
+def _tokens(settings: Settings, reading: LogReading, evidence: Evidence) -> TokenSource:
+    """Return what a log means by times of tokens; nothing where it tells none."""
+    name = reading.found.format
+    told = token_timing(settings, evidence.service, [name])
+    return TokenSource(name, told if tells_tokens(evidence.total) else None)
+
+
 def _baseline(
-    settings: Settings, asked: Asked, plan: Plan, progress: Report, format_name: str
+    settings: Settings, asked: Asked, plan: Plan, progress: Report, mine: TokenSource
 ) -> Evidence | None:
     if asked.baseline is None:
         return None
+    if _is_scrape(asked.baseline, asked):
+        raise scrape.mixed(f"the baseline {_name(asked.baseline)} is a scrape of Prometheus")
     reading = _open(settings, asked.baseline, asked, progress)
-    require_same(format_name, reading.found.format)
-    return gather(reading, plan)
+    evidence = gather(reading, plan)
+    require_same(mine, _tokens(settings, reading, evidence))
+    return evidence
 
 
 def _of_deploys(asked: Asked, reading: LogReading) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import orjson
 from tailbudget.schemas.errors import DecodeError
 from tailbudget.streams.sources import ACCESS_LOGS, FORMATS, Rules
 from tailbudget.streams.sources.access_log import as_text
+from tailbudget.streams.sources.dynamo import is_event, unwrapped
 from tailbudget.streams.sources.llmperf import FIRST_S, TOTAL_S
 from tailbudget.streams.sources.timetext import FIRST_NS, LAST_NS, UNREADABLE, epoch_ns
 
@@ -27,6 +28,7 @@ GUIDELLM: Final = "guidellm"
 VLLM_BENCH: Final = "vllm_bench"
 PERF_ANALYZER: Final = "perf_analyzer"
 TRITON: Final = "triton"
+DYNAMO: Final = "dynamo"
 TGI: Final = "tgi"
 RAY_SERVE: Final = "ray_serve"
 ENVOY: Final = "envoy"
@@ -139,6 +141,8 @@ def format_of(record: Mapping[str, Any]) -> str:
     """Return the format that a record is of; what is of no other is taken for native."""
     if isinstance(record.get("metadata"), dict) and "metrics" in record:
         return AIPERF
+    if is_event(unwrapped(record)):
+        return DYNAMO
     if isinstance(record.get("data"), list) and record["data"]:
         first = record["data"][0]
         return format_of(first) if isinstance(first, dict) else NATIVE

@@ -12,6 +12,7 @@ from rich.console import Console
 from tailbudget.models.advice import brief
 from tailbudget.models.evidence import Evidence
 from tailbudget.models.slo_proposal import proposal
+from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.report.html_report import html
 from tailbudget.sinks.report.json_report import as_json
@@ -23,7 +24,15 @@ _WIDTH: Final = 120
 
 
 def with_extras(audit: Audit, evidence: Evidence, extras: Extras) -> Audit:
-    """Return a report with the proposal and the brief, as far as they are asked for."""
+    """Return a report with the proposal and the brief, as far as they are asked for.
+
+    Raises:
+        ConfigError: they are asked of histograms.
+    """
+    if audit.bounds and (extras.propose_slo or extras.advice):
+        raise ConfigError(
+            "histograms give neither a proposal nor advice", remedy="give a log of single requests"
+        )
     if extras.propose_slo and audit.provenance.n:
         audit = replace(audit, proposal=proposal(evidence, audit.stages))
     if extras.advice:

@@ -9,6 +9,7 @@ from tailbudget.models.columns import concat
 from tailbudget.models.merge import merge
 from tailbudget.models.select import empty
 from tailbudget.models.summarise import summarise
+from tailbudget.models.token_times import with_goodput
 from tailbudget.schemas.records import Columns
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.summary import Summary
@@ -33,7 +34,9 @@ class SegmentSummaries:
         parts = [columns for one in pending for columns in one.columns.get(service, ())]
         if not parts:
             return noted
-        columns = self._limit(concat(parts))
+        goodput = self._settings.service(service).goodput
+        target = goodput.target() if goodput else None
+        columns = with_goodput(self._limit(concat(parts)), target)
         pane_ns = int(self._settings.stream.pane_s * 1e9)
         summary = summarise(columns, pane_ns=pane_ns, thresholds_ms=thresholds)
         return merge([summary, noted]) if entries else summary

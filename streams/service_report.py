@@ -27,7 +27,7 @@ from tailbudget.streams.history import History, Span
 from tailbudget.streams.kept_budgets import Rows, with_budgets
 from tailbudget.streams.kept_regressions import with_regressions
 from tailbudget.streams.promised import ASSUMED, last_promised
-from tailbudget.streams.rules import declared_workload
+from tailbudget.streams.rules import declared_workload, goodput, token_timing
 from tailbudget.streams.sql import ask
 
 MOST_NAMED: Final = 20
@@ -164,6 +164,8 @@ def options(settings: Settings, service: str) -> Options:
         slo=chosen.slo,
         catalogue=load_catalogue(settings.catalogue),
         workload=declared_workload(settings, service),
+        token_timing=token_timing(settings, service),
+        goodput=goodput(settings, service),
     )
 
 

@@ -98,6 +98,7 @@ class Worker:
             store=store,
             states=ModelStates(kafka_config(settings.kafka), settings.kafka.models_topic),
             outbox=self._outbox(),
+            incarnation=lives[settings.kafka.panes_topic],
         )
         self._reports = RollingReports(settings, store, self._settled)
         self._silences = Silences(store)

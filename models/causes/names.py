@@ -10,10 +10,10 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
-from tailbudget.schemas.records import LOGGED
+from tailbudget.schemas.records import NO_PART
 from tailbudget.schemas.summary import FAILED, TOTAL, UNATTRIBUTED
 
-NO_COMPONENT: Final = (TOTAL, FAILED, UNATTRIBUTED, LOGGED)
+NO_COMPONENT: Final = (TOTAL, FAILED, UNATTRIBUTED, *sorted(NO_PART))
 
 _WAITING: Final = frozenset({
     "queue", "queued", "queueing", "queuing", "wait", "waiting", "backlog", "pending",

@@ -44,7 +44,7 @@ WITH
             sum(stage_ns * fast_share) / fast_n / 1e6 AS mean_fast_ms
         FROM placed
         ARRAY JOIN stages AS stage_here, ns AS stage_ns
-        WHERE stage_here != 'failed'
+        WHERE stage_here NOT IN ('failed', 'logged', 'ttft', 'itl', 'tpot', 'goodput')
         GROUP BY stage
     )
 SELECT
@@ -140,7 +140,7 @@ WITH
             p.log_n AS log_n_here,
             arrayMap(k -> arraySlice(p.log_mean, 2 * k - 1, 2), arrayEnumerate(p.covariates)) AS log_mean_here,
             arrayMap(k -> arraySlice(p.log_product, 3 * k - 2, 3), arrayEnumerate(p.covariates)) AS log_product_here
-        WHERE p.stage != 'failed'
+        WHERE p.stage NOT IN ('failed', 'logged', 'ttft', 'itl', 'tpot', 'goodput')
             AND n_here > 0
             AND p.service = {service:String}
             AND p.pane >= parseDateTimeBestEffort({from:String}, 'UTC')

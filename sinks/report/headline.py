@@ -17,6 +17,7 @@ from tailbudget.schemas.verdicts import (
 from tailbudget.sinks.report.clean import SENTENCE_LENGTH, bare, clean
 from tailbudget.sinks.report.document import Line, Mark, Name, Span, Tone, say
 from tailbudget.sinks.report.figures import NO_TARGET, count, ms, pct, signed_ms, times, words
+from tailbudget.sinks.report.sections.bounds import bounded
 from tailbudget.sinks.report.sections.cohorts import cohort_name, share_text, worst
 from tailbudget.sinks.report.sections.latency import TONES
 from tailbudget.sinks.report.sections.optimizations import saved_text
@@ -29,6 +30,8 @@ _STEP_LENGTH: Final = 160  # so that the sentence stays one that is read at a gl
 
 def headline(audit: Audit) -> Line:
     """Return what breaks and by how much, the tail driver, the worst cohort, the first fix."""
+    if audit.bounds:
+        return say(*bounded(audit), ".")
     if is_refused(audit) and audit.verdict not in _UNSURE:
         return _refused(audit)
     verdict = Mark(words(audit.verdict).upper(), TONES[audit.verdict])

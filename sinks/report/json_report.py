@@ -42,6 +42,8 @@ def as_json(audit: Audit) -> dict[str, Any]:
         "baseline": audit.baseline,
         "slo_proposal": audit.proposal,
         "brief": audit.brief,
+        "token_timings": audit.token_timings,
+        "bounds": audit.bounds,
         "budgets": audit.budgets,
         "silences": audit.silences,
         "regressions": audit.regressions,

@@ -1,1 +1,1 @@
-"""The agents: ingest, audit and deploys; that of alerts is `streams.delivery`."""
+"""The agents: ingest, audit, deploys and signals; that of alerts is `streams.delivery`."""

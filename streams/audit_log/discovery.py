@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tailbudget.schemas.records import TOKEN_TIMES
 from tailbudget.schemas.services import DEFAULT_COHORT_DIMS, DEFAULT_COVARIATES
 from tailbudget.streams.audit_log import names
 from tailbudget.streams.audit_log.sample import MANY, Column, Sample
@@ -86,7 +87,8 @@ def _stages(sample: Sample, wanted: Wanted, said: list[str]) -> tuple[str, ...] 
         if (stage := fields.stage_of(column.name)) and column.name not in taken
     }
     texts = [name for name in timed if not sample.columns[name].numbers]
-    stages = tuple(stage for name, stage in timed.items() if name not in texts)
+    numbers = tuple(stage for name, stage in timed.items() if name not in texts)
+    stages = tuple(stage for stage in numbers if stage not in TOKEN_TIMES)
     said.append(f"stages: every *_ms column ({', '.join(stages) or 'there is none'})")
     if not texts:
         return None

@@ -12,6 +12,7 @@ from tailbudget.schemas.errors import ConfigError, DecodeError, Refused
 from tailbudget.streams.audit_log import kinds
 from tailbudget.streams.audit_log.aggregates import refusal, tool_of
 from tailbudget.streams.audit_log.blocks import Block
+from tailbudget.streams.audit_log.encodings import LATIN1, encoding_of, not_utf8
 from tailbudget.streams.audit_log.json_text import (
     document_blocks,
     element_blocks,
@@ -25,14 +26,19 @@ from tailbudget.streams.log_time import (
     JAEGER,
     NATIVE,
     OTLP_PROTO,
+    ZIPKIN,
     access_log,
     format_of,
     format_of_text,
 )
-from tailbudget.streams.sources import ACCESS_LOGS, DOCUMENTS, FORMATS, repair
+from tailbudget.streams.sources import ACCESS_LOGS, DOCUMENTS, FORMATS, repair, zipkin_binary
+from tailbudget.streams.sources.proto_messages import is_binary
 
 _PROBED: Final = 100
 _DOUBTFUL: Final = (None, kinds.CSV, kinds.ELEMENTS)
+_BINARY: Final = frozenset({JAEGER, ZIPKIN})
+"""Formats that may be protocol buffers or Thrift beside JSON."""
+
 _TEXTS: Final = frozenset(one.name for one in ACCESS_LOGS)
 
 
@@ -73,7 +79,10 @@ class FilePart:
 
     def _text_blocks(self, stream: IO[bytes], kind: str) -> Iterator[Block]:
         if kind == kinds.PROTOBUF:
-            return protobuf_blocks(stream, OTLP_PROTO, self.name)
+            return self._binary_blocks(stream)
+        encoding = encoding_of(self.head)
+        if encoding is not None and (kind == kinds.CSV or encoding != LATIN1):
+            raise not_utf8(self.name, encoding)
         if kind == kinds.CSV:
             return csv_blocks(stream, self.head, self.name)
         records = self._format if self._format in FORMATS else self._records()
@@ -85,6 +94,12 @@ class FilePart:
             return line_blocks(stream, records or NATIVE)
         return element_blocks(stream, records or NATIVE, self.name)
 
+    def _binary_blocks(self, stream: IO[bytes]) -> Iterator[Block]:
+        name = self._format if self._format in _BINARY else OTLP_PROTO
+        if name == ZIPKIN and zipkin_binary.is_thrift(self.head):
+            return document_blocks(stream, ZIPKIN, self.name, lines=False)
+        return protobuf_blocks(stream, name, self.name)
+
     def _parquet(self, file: Opened) -> Iterator[Block]:
         direct = self.path.is_file() and not file.compressed  # no pipe of the shell
         with self.path.open("rb") if direct else file.seekable() as source:
@@ -94,7 +109,9 @@ class FilePart:
     def _kind(self) -> str:
         if self._format in (kinds.CSV, kinds.PARQUET):
             return str(self._format)
-        if self._format == OTLP_PROTO:
+        if self._format is None and zipkin_binary.recognises(self.head):
+            self._format = ZIPKIN
+        if self._format == OTLP_PROTO or (self._format in _BINARY and is_binary(self.head)):
             return kinds.PROTOBUF
         kind = kinds.kind_of(self.path, self.head)
         if self._format is None and kind in _DOUBTFUL and not kinds.is_table(self.path):

@@ -78,8 +78,10 @@ def element_blocks(stream: IO[bytes], format_name: str, name: str) -> Iterator[L
     yield from _block(format_name, splitter.finish(), first)
 
 
-def document_blocks(stream: IO[bytes], format_name: str, name: str) -> Iterator[LineBlock]:
-    """Yield a file that is one document, or one document a line.
+def document_blocks(
+    stream: IO[bytes], format_name: str, name: str, *, lines: bool = True
+) -> Iterator[LineBlock]:
+    """Yield a file that is one document, or one document a line unless it is no text of lines.
 
     Raises:
         DecodeError: it is longer than is read.
@@ -90,8 +92,11 @@ def document_blocks(stream: IO[bytes], format_name: str, name: str) -> Iterator[
             f"{name} is one document of more than {MAX_DOCUMENT:,} bytes",
             remedy="have the tool write fewer requests, or one document a line for each run",
         )
-    lines = text.splitlines()
-    yield from _block(format_name, lines if _are_documents(lines) else [text.strip()], 0)
+    if not lines:
+        yield LineBlock(format_name, [text], np.zeros(1, np.int64), 1)
+        return
+    each = text.splitlines()
+    yield from _block(format_name, each if _are_documents(each) else [text.strip()], 0)
 
 
 def _are_documents(lines: list[bytes]) -> bool:

@@ -10,6 +10,7 @@ from tailbudget.schemas.errors import Refused
 from tailbudget.schemas.records import Decoded, Outcome
 from tailbudget.streams.audit_log import names
 from tailbudget.streams.audit_log.aggregates import refusal, tool_of
+from tailbudget.streams.audit_log.encodings import encoding_of, not_utf8
 from tailbudget.streams.audit_log.sample import Column, Sample
 from tailbudget.streams.sources import fields
 from tailbudget.streams.sources.outcomes import outcome_of
@@ -61,6 +62,7 @@ def require_latency(sample: Sample, name: str, heads: Sequence[bytes]) -> None:
 
     Raises:
         Refused: it has no rows, is a summary, or has no latency.
+        DecodeError: it has no records, and is in another encoding.
     """
     if _has_latency(sample):
         return
@@ -70,6 +72,10 @@ def require_latency(sample: Sample, name: str, heads: Sequence[bytes]) -> None:
             raise refusal(name, tool)
     if not sample.rows:
         raise Refused(refusals.NO_ROWS, f"{name} has no rows", "check the path, or the query")
+    for head in heads:
+        encoding = encoding_of(head)
+        if encoding is not None and not sample.records:
+            raise not_utf8(name, encoding)
     if not sample.records:
         raise Refused(
             refusals.NO_ROWS,

@@ -78,7 +78,7 @@ def damage(name: str) -> Iterator[None]:
     """Say which file it is that cannot be read."""
     try:
         yield
-    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+    except (OSError, EOFError, zlib.error, UnicodeError, pa.ArrowException) as error:
         text = " ".join(str(error).split())
         raise DecodeError(
             f"{name} is damaged, or not of its format: {text[:300]}",

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from prometheus_client import Metric
+from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from tailbudget.models.buckets import Buckets
 from tailbudget.schemas.errors import ConfigError, DecodeError
+from tailbudget.streams.audit_log.kinds import is_table
+from tailbudget.streams.audit_log.opened import Opened, damage
 
 MAX_BYTES: Final = 64_000_000
-_MS_PER: Final = {"seconds": 1e3, "milliseconds": 1.0, "ms": 1.0, "microseconds": 1e-3}
+_BEGINS: Final = re.compile(rb"\s*# (HELP|TYPE) [A-Za-z_:]")
+_END: Final = "# EOF"
+_MS_PER: Final = {"seconds": 1e3, "milliseconds": 1.0, "ms": 1.0, "microseconds": 1e-3, "us": 1e-3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ def histograms(text: str) -> Iterator[Histogram]:
     series: defaultdict[tuple[str, tuple[tuple[str, str], ...]], dict[float, float]]
     series, sums = defaultdict(dict), {}
     try:
-        for family in text_string_to_metric_families(text):
+        for family in _families(text):
             for sample in family.samples:
                 labels = dict(sample.labels)
                 if sample.name.endswith("_bucket") and "le" in labels:
@@ -63,6 +70,14 @@ def histograms(text: str) -> Iterator[Histogram]:
         found = _histogram(name, labels_, counts, sums.get((name, labels_)))
         if found is not None:
             yield found
+
+
+def _families(text: str) -> Iterator[Metric]:
+    """Yield the metrics of either text form; that of OpenMetrics says where it ends."""
+    if text.rstrip().endswith(_END):
+        yield from openmetrics.text_string_to_metric_families(text.rstrip() + "\n")  # type: ignore[no-untyped-call]
+    else:
+        yield from text_string_to_metric_families(text)
 
 
 def _histogram(
@@ -88,6 +103,41 @@ def _histogram(
     return Histogram(name, labels, buckets, unit)
 
 
+def is_scrape(path: Path) -> bool:
+    """Return whether a file is a scrape, by its beginning; a file that cannot be read is none."""
+    if is_table(path):
+        return False
+    try:
+        file = Opened(path)
+    except ConfigError:
+        return False
+    try:
+        head = file.head
+    finally:
+        file.close()
+    return _BEGINS.match(head) is not None or (b"_bucket{" in head and b'le="' in head)
+
+
+def read_scrape(path: Path) -> str:
+    """Return the text of a scrape, its compression taken off.
+
+    Raises:
+        DecodeError: it is damaged, or longer than is read.
+    """
+    with damage(str(path)):
+        file = Opened(path)
+        try:
+            text = file.stream.read(MAX_BYTES + 1)
+        finally:
+            file.close()
+    if len(text) > MAX_BYTES:
+        raise DecodeError(
+            f"{path} is a scrape of more than {MAX_BYTES:,} bytes",
+            remedy="have the metrics of one service scraped",
+        )
+    return text.decode(errors="replace")
+
+
 def bounds_of(path: Path) -> list[str]:
     """Return what the histograms of a scrape say, a sentence each; nothing where it is none.
 
@@ -99,12 +149,10 @@ def bounds_of(path: Path) -> list[str]:
         if str(path) != "-" and not path.exists():
             raise ConfigError(f"there is no log {path}", remedy="check the path")
         return []
-    with path.open("rb") as file:
-        text = file.read(MAX_BYTES)
-    if b"_bucket{" not in text or b'le="' not in text:
+    if not is_scrape(path):
         return []
     said = ["a scrape of Prometheus: percentiles are bounds, and no request can be attributed"]
-    for one in histograms(text.decode(errors="replace")):
+    for one in histograms(read_scrape(path)):
         labels = ",".join(f"{key}={value}" for key, value in one.labels)
         ends = [f"p{q * 100:g} {_between(one.buckets.bounds_ms(q))}" for q in (0.5, 0.95, 0.99)]
         mean = one.buckets.mean_ms

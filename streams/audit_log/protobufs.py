@@ -66,7 +66,7 @@ def _messages(stream: IO[bytes], name: str) -> Iterator[bytes]:
     while start:
         number += 1
         begin, length = _fields(stream, start) if plain else _framed(stream, start)
-        if length is None or length > MAX_CONTAINER:
+        if not length or length > MAX_CONTAINER:
             raise _damaged(name, number, "has no length that is read")
         body = stream.read(length)
         if len(body) < length:

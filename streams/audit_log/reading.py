@@ -14,7 +14,7 @@ import orjson
 
 from tailbudget.schemas import refusals
 from tailbudget.schemas.errors import ConfigError, Refused
-from tailbudget.schemas.records import Decoded
+from tailbudget.schemas.records import TOKEN_TIMES, Decoded
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.token_timing import DEFINITIONS
 from tailbudget.streams.audit_log import names
@@ -249,7 +249,8 @@ def _found(log: Log, first: Sequence[Block], sample: Sample, base: Rules, wanted
     numbered = fields.ID not in sample.columns
     said = [*log.said, *found.said]
     said += [one for name in formats if name in FORMATS for one in FORMATS[name].says]
-    said += [f"token timings of {n}: {DEFINITIONS[n]}" for n in formats if n in DEFINITIONS]
+    if any(f"{name}_ms" in sample.columns for name in TOKEN_TIMES):
+        said += [f"token timings of {n}: {DEFINITIONS[n]}" for n in formats if n in DEFINITIONS]
     if sample.naive_times and base.timezone is None:
         said.append("times without a zone: read as UTC")
     elif sample.naive_times:

@@ -28,6 +28,7 @@ _SPACES: Final = 2
 
 _NUMBERS: Final = frozenset({int, float})
 NATIVE: Final = "native"
+_NESTED: Final = "(nested)"
 _FLAGS: Final = frozenset({"0", "1", "true", "false"})
 
 
@@ -161,6 +162,8 @@ def _is_number(text: str) -> bool:
 def _text(cell: Any) -> str:
     if isinstance(cell, str):
         return cell
+    if isinstance(cell, list | dict):
+        return _NESTED  # no label, and its text may be without end
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float) and cell.is_integer():

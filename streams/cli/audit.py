@@ -10,6 +10,7 @@ import typer
 
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.settings import parse_slo
+from tailbudget.schemas.token_settings import parse_goodput
 from tailbudget.streams.cli import judging
 from tailbudget.streams.cli.judging import Format
 from tailbudget.streams.cli.log_progress import LogProgress, Rejects
@@ -34,6 +35,10 @@ def audit(
         str | None, typer.Option("--service", help="Which service; that of rows that name none.")
     ] = None,
     slo: judging.Slo = None,
+    goodput: Annotated[
+        str | None,
+        typer.Option("--goodput", metavar="TARGETS", help="Such as ttft=200,tpot=50,e2e=2000."),
+    ] = None,
     slow_request_threshold: judging.SlowThreshold = "p95",
     input_shape_dims: Annotated[
         str | None, typer.Option("--input-shape-dims", metavar="A,B", help="Columns of the shape.")
@@ -122,6 +127,7 @@ def audit(
         deploys=log_report.read_deploys(deploys) if deploys else None,
         baseline=baseline,
         workload=workload,
+        goodput=parse_goodput(goodput) if goodput else None,
     )
     with Rejects(rejected) as rejects, LogProgress() as progress:
         made = log_report.make(chosen, asked, progress.show, rejects.write)

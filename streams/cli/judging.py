@@ -128,7 +128,7 @@ def exit_status(audit: Audit) -> int:
         return 1
     if audit.verdict not in {Verdict.OK, Verdict.AT_RISK} and not is_unjudged(audit):
         return 4
-    return 3 if audit.refused else 0
+    return 3 if audit.refused and not audit.bounds else 0
 
 
 def print_report(

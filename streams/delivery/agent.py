@@ -73,7 +73,7 @@ class Delivery:
         self._offsets = Offsets(lambda tp, offset: consumer().advance(tp, offset))
         self._asked: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._running = False
+        self._running = self._stopped = False
         shown = picture or LastHourPictures(store)
         self._senders = [
             Sender(channel, chat, self._tally, record=self._record, picture=shown)
@@ -104,7 +104,12 @@ class Delivery:
             event.ack()
 
     async def take(self, tp: TP, offset: int, value: bytes | None) -> None:
-        """Take one message of the alerts topic; waits while too many are on their way."""
+        """Take one message of the alerts topic; waits while too many are on their way.
+
+        After `stop` nothing is taken, and nothing committed.
+        """
+        if self._stopped:
+            return
         self._begin()
         while len(self._offsets) >= MOST_WAITING:
             self._room.clear()
@@ -134,11 +139,11 @@ class Delivery:
             sender.forget()
 
     async def stop(self) -> None:
-        """End the tasks; what waits is read again from the topic."""
+        """End the tasks for good; what waits is read again from the topic."""
+        self._stopped = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._running = False
 
     def _finish(self, tp: TP, offset: int, owned: int) -> None:
         """Finish a message, unless its partition was ours in an earlier life only."""
@@ -147,7 +152,7 @@ class Delivery:
             self._room.set()
 
     def _begin(self) -> None:
-        if not self._running:
+        if not self._running and not self._stopped:
             self._running = True
             for sender in self._senders:
                 self._spawn(sender.run())

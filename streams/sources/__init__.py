@@ -40,6 +40,7 @@ from tailbudget.streams.sources.base import (
     SourceBatch,
     SourceMessage,
 )
+from tailbudget.streams.sources.dynamo import DynamoDecoder
 from tailbudget.streams.sources.envoy import EnvoyDecoder
 from tailbudget.streams.sources.guidellm import GuidellmDecoder
 from tailbudget.streams.sources.haproxy import HaproxyDecoder
@@ -84,6 +85,7 @@ _ALL: Final[tuple[type[NativeDecoder | Translated | TraceDecoder], ...]] = (
     VllmBenchDecoder,
     PerfAnalyzerDecoder,
     TritonDecoder,
+    DynamoDecoder,
     TgiDecoder,
     SglangLogDecoder,
     TorchserveDecoder,

@@ -3,6 +3,7 @@
 Read from the exports of AIPerf 0.1 and 0.5 (`profile_export.jsonl`). They are translated to native
 records. The time to first token and the request's latency give two stages: "prefill" is the
 first, and "decode", which the tool does not measure, is derived as the latency less the first.
+The mean of the gaps between chunks and the tool's time of an output token are kept beside.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from tailbudget.streams.sources.first_token import mean_gap
 from tailbudget.streams.sources.translated import Translated
 
 _MS_PER: Final = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3, "sec": 1e3}
@@ -52,6 +54,9 @@ def _native(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Any)
         "total_ms": total_ms,
         "status": _status(metadata, error),
         "prefill_ms": first_ms,
+        "ttft_ms": first_ms,
+        "itl_ms": _mean_gap_ms(metrics.get("inter_chunk_latency")),
+        "tpot_ms": _milliseconds(metrics.get("inter_token_latency")),
     }
     if isinstance(total_ms, float) and isinstance(first_ms, float):
         record["decode_ms"] = total_ms - first_ms
@@ -67,6 +72,12 @@ def _status(metadata: Mapping[str, Any], error: Any) -> Any:
     if not error:
         return "ok"
     return _mapping(error).get("code") or "error"
+
+
+def _mean_gap_ms(metric: Any) -> float | None:
+    unit = _mapping(metric).get("unit")
+    scale = _MS_PER.get(unit) if isinstance(unit, str) else None
+    return None if scale is None else mean_gap(metric["value"], scale)
 
 
 def _milliseconds(metric: Any) -> Any:

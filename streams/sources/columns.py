@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tailbudget.schemas import ledger
-from tailbudget.schemas.records import Columns, Outcome
+from tailbudget.schemas.records import TTFT, Columns, Outcome
 from tailbudget.streams.sources import fields, numbers, repair
 from tailbudget.streams.sources.attempts import operations
 from tailbudget.streams.sources.base import Rules
@@ -21,6 +21,7 @@ from tailbudget.streams.sources.schedule import from_schedule, waits
 from tailbudget.streams.sources.stamps import stamps
 from tailbudget.streams.sources.tally import Tally
 from tailbudget.streams.sources.timetext import NS
+from tailbudget.streams.sources.token_times import with_token_times
 from tailbudget.streams.sources.verdicts import Cells, clear_cells, credible_time, row_verdicts
 
 _SEED: Final = 0x1D
@@ -95,6 +96,8 @@ def build(rows: Rows, rules: Rules) -> tuple[Columns | None, tuple[str, ...]]:
         return None, layout.unknown
     chosen = slice(None) if keep.all() else np.flatnonzero(keep)
     columns = _columns(rows, layout, cells, chosen, second)
+    if TTFT in columns.stages and fields.TOKENS in present:
+        columns = with_token_times(columns, _floats(frame, fields.TOKENS)[chosen])
     if fields.SCHEDULED in present:
         schedule = waits(frame[fields.SCHEDULED], cells.ts_ns, rules.timezone)
         rows.count(second[keep & schedule.wrong], ledger.MISSING_SCHEDULE)

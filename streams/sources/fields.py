@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tailbudget.schemas.records import RESERVED_STAGES
+from tailbudget.schemas.records import RESERVED_STAGES, TOKEN_TIMES
 from tailbudget.streams.sources.base import Rules, ServiceRules
 
 ID: Final = "request_id"
@@ -18,13 +18,12 @@ SCHEDULED: Final = "scheduled_ts"
 WEIGHT: Final = "weight"
 OPERATION: Final = "operation_id"
 ATTEMPT: Final = "attempt"
+TOKENS: Final = "output_tokens"
 
 REQUIRED: Final = (ID, TIME, TOTAL, STATUS, SERVICE)
 """Columns that are read from every batch; the others as they turn up."""
 
-FIXED: Final = frozenset(
-    {*REQUIRED, LIMIT, WEIGHT, SCHEDULED, OPERATION, ATTEMPT, "ttft_ms"} | {"output_tokens"}
-)
+FIXED: Final = frozenset({*REQUIRED, LIMIT, WEIGHT, SCHEDULED, OPERATION, ATTEMPT, TOKENS})
 """Columns that are known whatever a service's rules say."""
 
 _NUMBERS: Final = frozenset({TOTAL, LIMIT, WEIGHT, ATTEMPT})
@@ -85,6 +84,8 @@ def is_number(column: str, rules: Rules) -> bool:
         return True
     if any(column in one.cohort_dims for one in every):
         return False
+    if column == TOKENS:
+        return True
     if any(column in one.covariates for one in every):
         return True
     return any(_wanted(stage_of(column), one) for one in every)
@@ -93,4 +94,6 @@ def is_number(column: str, rules: Rules) -> bool:
 def _wanted(stage: str | None, rules: ServiceRules) -> bool:
     if stage is None:
         return False
+    if stage in TOKEN_TIMES:
+        return True
     return rules.stages is None or stage in rules.stages or stage + _SUFFIX in rules.stages

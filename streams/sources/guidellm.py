@@ -76,6 +76,7 @@ def _record(request: Mapping[str, Any], status: str, model: Any) -> dict[str, An
         "model_variant": model if isinstance(model, str) else None,
         "input_tokens": _number(request.get("prompt_tokens")),
         "output_tokens": _number(request.get("output_tokens")),
+        "tpot_ms": _number(request.get("inter_token_latency_ms")),
         **parts(total_ms, first_ms),
     }
 

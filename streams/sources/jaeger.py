@@ -1,8 +1,8 @@
-"""Traces of Jaeger as JSON: what its query service and its page give, and a span of a Kafka topic.
+"""Traces of Jaeger: what its query service and its page give, and a span of a Kafka topic.
 
 Durations and times are microseconds. In Kafka, Jaeger 1 with `--kafka.producer.encoding=json`
 writes one span a message, in the JSON of protocol buffers: ids are base64, the duration is a text
-such as "0.004311s". (Jaeger 2 writes OTLP.)
+such as "0.004311s". Without that option it writes protocol buffers (`jaeger_binary`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from tailbudget.streams.sources.jaeger_binary import span_object
+from tailbudget.streams.sources.proto_messages import is_binary
 from tailbudget.streams.sources.span import Span
 from tailbudget.streams.sources.tagged_span import Tagged, id_of, kind_of, span_of
 from tailbudget.streams.sources.timetext import UNREADABLE, epoch_ns
@@ -34,7 +36,8 @@ class JaegerDecoder(TraceDecoder):
     @staticmethod
     def spans_of(value: bytes) -> Iterable[Span | None]:
         """Return the spans of a message: of an answer of the query service, a trace, or a span."""
-        return [span for one in _objects(read_json(value)) for span in _spans(one)]
+        found = [span_object(value)] if is_binary(value) else _objects(read_json(value))
+        return [span for one in found for span in _spans(one)]
 
 
 def _objects(found: Any) -> list[dict[str, Any]]:

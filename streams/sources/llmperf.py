@@ -3,9 +3,9 @@
 Read from the files `*_individual_responses.json` of LLMPerf and its leaderboard. They are
 translated to native records. A file carries no ids and no times: a record's offset is its id, and
 it happened when it arrived. "prefill" is the time to the first token, and "decode" is derived as
-the rest. The latency between tokens is left out: the tool divides the whole latency by the
-tokens, so that it contains the first token's once more. A request with an error carries
-latencies all the same; it failed.
+the rest. What the tool calls the latency between tokens is the whole latency over the tokens: it
+is kept as the time of an output token. A request with an error carries latencies all the same; it
+failed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from tailbudget.streams.sources.translated import Translated
 
 TOTAL_S: Final = "end_to_end_latency_s"
 FIRST_S: Final = "ttft_s"
+_EACH_S: Final = "inter_token_latency_s"
 _TOKENS: Final = {"input_tokens": "number_input_tokens", "output_tokens": "number_output_tokens"}
 _MS_PER_S: Final = 1e3
 
@@ -52,6 +53,8 @@ def _native(record: Mapping[str, Any]) -> dict[str, Any]:
         "total_ms": total_ms,
         "status": _status(record.get("error_code")),
         "prefill_ms": first_ms,
+        "ttft_ms": first_ms,
+        "tpot_ms": _ms(record.get(_EACH_S)),
         **{name: record.get(source) for name, source in _TOKENS.items()},
     }
     if isinstance(total_ms, float) and isinstance(first_ms, float):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, Final
 
 import orjson
 
 from tailbudget.streams.sources.base import Rules
-from tailbudget.streams.sources.first_token import parts
+from tailbudget.streams.sources.first_token import mean_gap, parts
 from tailbudget.streams.sources.timetext import FIRST_NS
 from tailbudget.streams.sources.translated import (
     NotOfFormatError,
@@ -70,7 +71,8 @@ def _record(request: Mapping[str, Any], load: str | None) -> dict[str, Any]:
         return {**record, "total_ms": str(wrong[0])[:40] or "empty"}
     total_ms = (stamps[-1] - start) / _NS_PER_MS
     first_ms = (stamps[0] - start) / _NS_PER_MS if len(stamps) > 1 else None
-    told = parts(total_ms, first_ms)
+    gaps = [later - sooner for sooner, later in pairwise(stamps)]
+    told = parts(total_ms, first_ms) | {"itl_ms": mean_gap(gaps, 1 / _NS_PER_MS)}
     return {**record, "timestamp": _epoch(start), "total_ms": total_ms, **told}
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tailbudget.schemas import ledger
+from tailbudget.schemas.records import TOKEN_TIMES
 from tailbudget.streams.sources import fields
 from tailbudget.streams.sources.span import SHARED, Span
 from tailbudget.streams.sources.trace_stages import Stages, stages
@@ -122,4 +123,5 @@ def _is_counted_above(span: Span, name: str, known: Mapping[str, Span]) -> bool:
 
 def _stage(name: str) -> str:
     """Return a name under which the time of a span is a stage, and nothing that is ours."""
-    return name if fields.stage_of(f"{name}_ms") == name else f"{name} span"
+    own = fields.stage_of(f"{name}_ms") == name and name not in TOKEN_TIMES
+    return name if own else f"{name} span"

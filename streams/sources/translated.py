@@ -84,6 +84,17 @@ class Translated:
         """
         raise NotImplementedError
 
+    def records(self, text: bytes) -> list[bytes]:
+        """Return the native records of one text.
+
+        Raises:
+            NotOfFormatError: it is none of the format, or nested more deeply than can be written.
+        """
+        try:
+            return list(self.translate(text))
+        except orjson.JSONEncodeError as error:
+            raise NotOfFormatError(f"a field cannot be read: {error}") from None
+
     @classmethod
     def natives(cls, values: Sequence[bytes], rules: Rules) -> list[bytes]:
         """Return the native records of texts; what is not of the format is left out."""
@@ -91,7 +102,7 @@ class Translated:
         one = cls(rules)
         for value in values:
             try:
-                found += one.translate(value)
+                found += one.records(value)
             except NotOfFormatError:
                 continue
         return found
@@ -112,7 +123,7 @@ class Translated:
         rejected: list[tuple[int, Rejected]] = []
         for index, line in enumerate(lines.lines):
             try:
-                found = list(self.translate(line))
+                found = self.records(line)
             except NotOfFormatError as error:
                 dead = lines.reject(index, error.reason, str(error))
                 dead = replace(dead, raw=b"") if self.private else dead

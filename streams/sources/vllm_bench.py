@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from tailbudget.streams.sources.base import Rules
-from tailbudget.streams.sources.first_token import parts
+from tailbudget.streams.sources.first_token import mean_gap, parts
 from tailbudget.streams.sources.translated import NotOfFormatError, Translated, read_object
 
 _MS_PER_S: Final = 1e3
@@ -59,6 +59,7 @@ def _record(result: Mapping[str, Any], index: int, model: str | None) -> dict[st
         "status": "error" if failed else "ok",
         "model_variant": model,
         **{name: _of(result, source, index) for name, source in _TOKENS.items()},
+        "itl_ms": mean_gap(gaps, _MS_PER_S),
         **parts(total_ms, first * _MS_PER_S if _is_number(first) else None),
     }
 

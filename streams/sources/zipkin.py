@@ -1,4 +1,6 @@
-"""Traces of Zipkin as JSON, versions 1 and 2: lists of spans, as files and Kafka topics hold them.
+"""Traces of Zipkin, versions 1 and 2: lists of spans, as files and Kafka topics hold them.
+
+They are JSON, or the protocol buffers and Thrift of `zipkin_binary`, which the first byte tells.
 
 Times are microseconds. Client and server of a call may share one span id: in version 1 one span
 has the annotations of both ("cs", "sr", "ss", "cr"), or each reports its half; in version 2 the
@@ -12,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from tailbudget.streams.sources.proto_messages import is_binary
 from tailbudget.streams.sources.span import Kind, Span
 from tailbudget.streams.sources.tagged_span import Tagged, id_of, kind_of, span_of
 from tailbudget.streams.sources.traces import TraceDecoder
 from tailbudget.streams.sources.translated import NotOfFormatError, read_json
+from tailbudget.streams.sources.zipkin_binary import objects
 
 _HALVES: Final = ((Kind.CLIENT, "cs", "cr"), (Kind.SERVER, "sr", "ss"))
 _MESSAGES: Final = ((Kind.PRODUCER, "ms"), (Kind.CONSUMER, "mr"))
@@ -29,14 +33,16 @@ class ZipkinDecoder(TraceDecoder):
     @staticmethod
     def spans_of(value: bytes) -> Iterable[Span | None]:
         """Return the spans of a message: a list of spans, of lists of spans, or one span."""
+        if is_binary(value):
+            return [span for one in objects(value) for span in _spans(one)]
         return [span for one in _objects(read_json(value)) for span in _spans(one)]
 
 
 def _objects(found: Any) -> Iterator[Mapping[str, Any]]:
-    for one in found if isinstance(found, list) else [found]:
-        if isinstance(one, list):
-            yield from _objects(one)
-        elif isinstance(one, dict) and "traceId" in one:
+    listed = found if isinstance(found, list) else [found]
+    every = (one for part in listed for one in (part if isinstance(part, list) else [part]))
+    for one in every:
+        if isinstance(one, dict) and "traceId" in one:
             yield one
         else:
             raise NotOfFormatError("no list of spans: an element has no traceId")

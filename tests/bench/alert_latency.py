@@ -70,7 +70,7 @@ class Receiver:
                 now_ns = time.time_ns()
                 text = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 title = str(json.loads(text).get("title", ""))
-                found = re.search(r"\[FIRING\] (service-\d+)", title)
+                found = re.search(r"\[FIRING[^]]*\] (service-\d+)", title)
                 if found:
                     notes.append((found[1], now_ns))
                 self.send_response(200)

@@ -1,9 +1,11 @@
 """Decoders of other sources alone, requests a second in one thread, beside the native record.
 
-    python tests/bench/sources.py
+    PYTHONPATH=.types:tests/support python tests/bench/sources.py
 
-No broker: messages are in memory, and differ in their ids. A trace has eight spans, that of Jaeger
-is one of the test data, of 33. Lines of proxies are those of the test data.
+No broker: messages are in memory; those of traces differ in their ids. A trace of OpenTelemetry has
+eight spans; those of Jaeger (33) and Zipkin (28 of version 2, 79 of version 1) are of the test
+data. Lines and results are those of the test data, or what the tools write; a result has as many
+requests as a batch has messages.
 """
 
 from __future__ import annotations
@@ -13,16 +15,19 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import orjson
 from google.protobuf import json_format
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 from process import ROOT, last_core, pin
+from real_samples import SAMPLES
 from rich.console import Console
 from rich.table import Table
+from span_encodings import thrift_list, zipkin_proto
 
-from tailbudget.streams.sources import Rules, ServiceRules, SourceBatch, decoder
+from tailbudget.streams.sources import DOCUMENTS, Rules, ServiceRules, SourceBatch, decoder
 
 RULES = Rules(
     service="bench",
@@ -31,9 +36,19 @@ RULES = Rules(
 )
 DATA = ROOT / "tests/data"
 BATCH = 1000
+TEN = 10
+"""Traces are so many times fewer than records, for they are so much larger."""
+
+REPEAT = 3
+EACH = {"otel_spans": 9}
+"""Requests of a message, where it has several."""
+
 T0_NS = 1_772_445_600 * 10**9
 TRACE = "0123456789abcdef0123456789abcdef"
 JAEGER = "151e8ea44a5cf41c"
+OTEL_SPANS = "test_trace_006"
+ZIPKIN = "0562809467078eab"
+ZIPKIN_1 = "28694298ee036999"
 
 
 def main() -> int:
@@ -45,14 +60,21 @@ def main() -> int:
     options = parser.parse_args()
     pin(0, last_core())
     table = Table()
-    for name in ("format", "bytes a request", "CPU us a request", "requests per CPU s"):
+    names = ("format", "bytes a request", "CPU us a request", "requests per CPU s", "native is 1")
+    for name in names:
         table.add_column(name, justify="left" if name == "format" else "right")
+    native_us: float | None = None
     for name, make in FORMATS.items():
-        values = [make(number) for number in range(options.requests)]
-        each_us, found = _spent(name, values)
-        size = sum(map(len, values)) / len(values)
-        assert found == len(values), f"{name}: {found} of {len(values)} requests"
-        table.add_row(name, f"{size:,.0f}", f"{each_us:.1f}", f"{1e6 / each_us:,.0f}")
+        each = BATCH if name in DOCUMENTS else EACH.get(name, 1)
+        count = options.requests // (TEN if name in TRACES else 1) // each
+        values = [make(number) for number in range(max(count, 1))]
+        runs = [_spent(name.partition(":")[0], values) for _ in range(REPEAT)]
+        each_us, found = min(runs)
+        native_us = native_us or each_us
+        size = sum(map(len, values)) / found
+        assert found == len(values) * each, f"{name}: {found} of {len(values) * each} requests"
+        figures = (f"{size:,.0f}", f"{each_us:.1f}", f"{1e6 / each_us:,.0f}")
+        table.add_row(name, *figures, f"{each_us / native_us:,.1f}")
     Console(width=100).print(table)
     return 0
 
@@ -60,15 +82,16 @@ def main() -> int:
 def _spent(name: str, values: list[bytes]) -> tuple[float, int]:
     """Return CPU microseconds a request, and how many were found."""
     one, found = decoder(name, RULES), 0
+    cut = 1 if name in DOCUMENTS else BATCH
     before = time.process_time()
-    for first in range(0, len(values), BATCH):
-        cut = values[first : first + BATCH]
-        rows, size = np.arange(first, first + len(cut)), len(cut)
-        decoded = one.decode(SourceBatch([*cut], rows, np.full(size, time.time_ns())))
+    for first in range(0, len(values), cut):
+        part = values[first : first + cut]
+        rows, size = np.arange(first, first + len(part)), len(part)
+        decoded = one.decode(SourceBatch([*part], rows, np.full(size, time.time_ns())))
         found += sum(map(len, decoded.services))
     rest = one.finish()
     found += sum(map(len, rest.services)) if rest is not None else 0
-    return (time.process_time() - before) / len(values) * 1e6, found
+    return (time.process_time() - before) / max(found, 1) * 1e6, found
 
 
 def _native(number: int) -> bytes:
@@ -133,12 +156,58 @@ def _jaeger() -> Callable[[int], bytes]:
     return _renamed(orjson.dumps(trace), JAEGER)
 
 
-FORMATS: dict[str, Callable[[int], bytes]] = {
-    "native": _native,
+def _same(text: bytes) -> Callable[[int], bytes]:
+    """Return a message again and again: a decoder of single requests looks at no other."""
+    return lambda _: text
+
+
+def _documents() -> dict[str, bytes]:
+    """Return results of benchmarks, each with as many requests as a batch has messages."""
+    request = json.loads(SAMPLES["guidellm"][0])["benchmarks"][0]["requests"]["successful"][0]
+    vllm = json.loads(SAMPLES["vllm_bench"][0])
+    lists = {name: [value[0]] * BATCH for name, value in vllm.items() if isinstance(value, list)}
+    (experiment,) = json.loads(SAMPLES["perf_analyzer"][0])["experiments"][:1]
+    experiment["requests"] = experiment["requests"][:1] * BATCH
+    pairs = json.loads(SAMPLES["triton"][0])
+    documents = {
+        "guidellm": {"benchmarks": [{"requests": {"successful": [request] * BATCH}}]},
+        "vllm_bench": vllm | lists,
+        "perf_analyzer": {"experiments": [experiment]},
+        "triton": [{**one, "id": number} for number in range(BATCH) for one in pairs],
+    }
+    return {name: orjson.dumps(document) for name, document in documents.items()}
+
+
+def _renamed_bytes(text: bytes, old: str) -> Callable[[int], bytes]:
+    name = bytes.fromhex(old)
+    return lambda number: text.replace(name, (number + 1).to_bytes(len(name), "big"))
+
+
+def _spans(version: int) -> list[dict[str, Any]]:
+    """Return the spans of a trace of Zipkin."""
+    name = "trainticket_zipkin_case1" if version == 1 else "zipkin_messaging-kafka"
+    found = json.loads((DATA / f"{name}.json").read_bytes())
+    return [span for one in found for span in (one if isinstance(one, list) else [one])]
+
+
+TRACES: dict[str, Callable[[int], bytes]] = {
     "otlp_proto": _proto(),
     "otlp_json": _renamed(orjson.dumps(_request()), TRACE),
+    "otel_spans": _renamed(
+        (DATA / "inferenceperf_otel_customer_support.json").read_bytes(), OTEL_SPANS
+    ),
     "jaeger": _jaeger(),
+    "zipkin": _renamed((DATA / "zipkin_messaging-kafka.json").read_bytes(), ZIPKIN),
+    "zipkin: protocol buffers": _renamed_bytes(zipkin_proto(_spans(2)), ZIPKIN),
+    "zipkin: Thrift": _renamed_bytes(thrift_list(_spans(1)), ZIPKIN_1),
+}
+ALONE = {name for name in SAMPLES if name not in {*TRACES, *DOCUMENTS}}
+FORMATS: dict[str, Callable[[int], bytes]] = {
+    "native": _native,
+    **TRACES,
+    **{name: _same(SAMPLES[name][0]) for name in sorted(ALONE - {"native", "nginx"})},
     "nginx": _nginx(),
+    **{name: _same(text) for name, text in _documents().items()},
 }
 
 

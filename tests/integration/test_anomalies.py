@@ -155,3 +155,21 @@ def test_what_is_open_and_watched_by_nobody_ends(start: Any) -> None:
     worker.wait_for(lambda: len(told(worker)) == 2, "the end")
     assert [row[1] for row in told(worker)] == ["started", "lost"]
     assert worker.query("SELECT state, effect_pct FROM regressions") == [("lost", None)]
+
+
+def test_signals_are_kept(start: Any) -> None:
+    """One a line; what is none is left out, and stops nothing."""
+    worker: RunningWorker = start()
+    values = [
+        {"service": "chat", "instance": "g1", "timestamp": T0_S + i, "name": "clock", "value": i}
+        for i in range(3)
+    ]
+    body = b"\n".join([b"not one", *(orjson.dumps(value) for value in values)])
+    worker.produce([body, b""], topic=worker.settings.kafka.signals_topic)
+    worker.wait_for(
+        lambda: (
+            worker.query("SELECT name, instance, value FROM signals FINAL ORDER BY timestamp")
+            == [("clock", "g1", float(i)) for i in range(3)]
+        ),
+        "the signals",
+    )

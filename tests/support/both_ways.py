@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-ONLY_KEPT = frozenset({"budgets", "silences", "regressions", "stage_states"})
-"""Keys of what a worker keeps beside the panes."""
-
 ONLY_STREAM = frozenset({"late"})
 """Reasons of the ledger that a file cannot have: nobody judged its windows before."""
+
+KEPT = frozenset({"budgets", "silences", "regressions", "stage_states"})
+"""Keys that a log cannot fill: a worker keeps them beside the panes."""
 
 
 def plain(report: dict[str, Any]) -> dict[str, Any]:
     """Return a report without what only one of the ways can say."""
     provenance = dict(report["provenance"], source=None, assumptions=None)
     ledger = {reason: n for reason, n in report["ledger"].items() if reason not in ONLY_STREAM}
-    kept = {key: part for key, part in report.items() if key not in ONLY_KEPT}
-    return {**kept, "provenance": provenance, "ledger": ledger}
+    same = {key: part for key, part in report.items() if key not in KEPT}
+    return {**same, "provenance": provenance, "ledger": ledger}
 
 
 def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:

@@ -22,6 +22,7 @@ from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.slo import QUANTILES, SloTarget
 from tailbudget.schemas.yaml_file import Key
 from tailbudget.streams import (
+    anomaly_watch,
     dedup,
     held_attempts,
     holes,
@@ -32,6 +33,7 @@ from tailbudget.streams import (
     service_audit,
     topics,
     up,
+    watched,
     worker,
 )
 from tailbudget.streams.agents import ingest
@@ -217,6 +219,11 @@ def test_the_page_names_what_up_decides() -> None:
 
 
 NUMBERS = (
+    ("shape-and-anomaly.md", f"| rows a tick | {anomaly_watch.MOST_ROWS:,};"),
+    ("shape-and-anomaly.md", f"event time into | {anomaly_watch.MOST_TICKS}:"),
+    ("shape-and-anomaly.md", f"wait for event time | {anomaly_watch.MOST_WAITING:,} |"),
+    ("shape-and-anomaly.md", f"behind event time | {anomaly_watch.LATE_NS // 10**9} s;"),
+    ("shape-and-anomaly.md", f"`<prefix>.models` every {watched.SAVE_S:g} s"),
     (
         "pane-summary.md",
         f"at most 1/{1 / sketch.RELATIVE_ERROR:g} = {100 * sketch.RELATIVE_ERROR:g} %",

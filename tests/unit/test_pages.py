@@ -22,6 +22,7 @@ from tailbudget.schemas.services import ServiceSettings
 from tailbudget.schemas.settings import Settings, load
 from tailbudget.schemas.settings_base import Group
 from tailbudget.schemas.targets import SloFields
+from tailbudget.schemas.token_settings import GoodputSettings, TokenTimingSettings
 from tailbudget.streams.cli.app import app
 from tailbudget.streams.mapping_file import load_mapping, mapped
 
@@ -36,6 +37,8 @@ TABLES: dict[str, type[Group]] = {
     "kafka.requests[]": RequestTopic,
     "services.NAME": ServiceSettings,
     "slo": SloFields,
+    "goodput": GoodputSettings,
+    "token_timing": TokenTimingSettings,
     "objectives[]": ObjectiveSettings,
     "burn[]": BurnSettings,
     "maintenance[]": MaintenanceSettings,

@@ -41,6 +41,7 @@ TONES: Final = {
     Verdict.BREACH: Tone.BAD,
     Verdict.INSUFFICIENT: Tone.WARN,
     Verdict.NO_DATA: Tone.WARN,
+    Verdict.UNDECIDED: Tone.WARN,
 }
 
 _COLUMNS: Final = (

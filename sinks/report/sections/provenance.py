@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
+from tailbudget.schemas.bounds import REASON
 from tailbudget.schemas.ledger import ACCEPTED, FAILED
 from tailbudget.schemas.records import NO_SERVICE
 from tailbudget.schemas.slo import SloTarget
@@ -21,6 +23,9 @@ from tailbudget.sinks.report.document import (
 )
 from tailbudget.sinks.report.figures import NO_TARGET, count, ms, not_measured, pct, times
 
+_UNTOLD: Final = not_measured("no label tells failures apart")
+_COUNTING: Final = "since the counters began"
+
 
 def provenance(audit: Audit) -> Section:
     """Return the service, its target, the window, the counts, and what was assumed."""
@@ -34,15 +39,21 @@ def _rows(audit: Audit) -> Iterator[Line]:
     what = audit.provenance
     yield say("Service", service_name(audit))
     yield say("SLO", slo_text(what.slo))
-    yield say("Window", _window(what))
+    yield say("Window", _COUNTING if audit.bounds else _window(what))
     yield say("Requests", count(what.n))
-    yield say("Succeeded", count(what.n_ok))
-    share = f" ({pct(100 * what.n_failed / what.n)})" if what.n else ""
-    yield say("Failed", f"{count(what.n_failed)}{share}")
+    yield say("Succeeded", _UNTOLD if what.n_ok is None else count(what.n_ok))
+    yield say("Failed", _failed(what))
     yield say("Sampling", _sampling(audit))
     yield say("Records", _records(audit))
     yield say("Source", Name(what.source) if what.source else "the stream")
     yield say("Warnings", f"{len(audit.warnings)}, at the end" if audit.warnings else "none")
+
+
+def _failed(what: Provenance) -> str:
+    if what.n_failed is None:
+        return _UNTOLD
+    share = f" ({pct(100 * what.n_failed / what.n)})" if what.n else ""
+    return f"{count(what.n_failed)}{share}"
 
 
 def service_name(audit: Audit) -> Span:
@@ -72,6 +83,8 @@ def _sampling(audit: Audit) -> str:
 
 
 def _records(audit: Audit) -> str:
+    if audit.bounds:
+        return not_measured(REASON)
     if not audit.ledger:
         return not_measured("no ledger was kept")
     accepted = audit.ledger.get(ACCEPTED)

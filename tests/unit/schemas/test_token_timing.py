@@ -10,7 +10,7 @@ import pytest
 from tailbudget.schemas import refusals
 from tailbudget.schemas.errors import Refused
 from tailbudget.schemas.settings import Settings
-from tailbudget.schemas.token_timing import DEFINITIONS, require_same
+from tailbudget.schemas.token_timing import DEFINITIONS, Source, require_same
 from tailbudget.streams.audit_log import Wanted, open_log
 from tailbudget.streams.log_report import Asked, make
 from tailbudget.streams.sources import FORMATS
@@ -19,17 +19,21 @@ DATA = Path(__file__).parents[2] / "data"
 NOW_NS = 1_800_000_000 * 10**9
 
 
+def source(name: str) -> Source:
+    return Source(name, DEFINITIONS.get(name))
+
+
 def test_only_equal_definitions_are_compared() -> None:
     """Of formats that define their token timings, two compare where all of it agrees."""
     assert DEFINITIONS.keys() <= FORMATS.keys()
     for one, other in itertools.product(DEFINITIONS, repeat=2):
         if DEFINITIONS[one] == DEFINITIONS[other]:
-            require_same(one, other)
+            require_same(source(one), source(other))
         else:
             with pytest.raises(Refused, match=f"{one} and {other}") as caught:
-                require_same(one, other)
+                require_same(source(one), source(other))
             assert caught.value.reason == refusals.DEFINITIONS
-    require_same("native", "llmperf")
+    require_same(source("native"), source("llmperf"))
 
 
 def test_a_baseline_of_another_definition_is_refused() -> None:

@@ -105,7 +105,9 @@ class World:
             partitions=lambda: 1,
             **{name: name for name in ("panes", "alerts", "dead_letters", "deploys", "models")},
         )
-        found = Anomalies(self.settings, store=self.store, states=self.broker, outbox=outbox)
+        found = Anomalies(
+            self.settings, store=self.store, states=self.broker, outbox=outbox, incarnation=1
+        )
         service, _ = await open_service("chat", 0, self.settings, self.store, event_ns=T0_NS)
         found.owner = Owner(service)
         await found.open("chat", 0)

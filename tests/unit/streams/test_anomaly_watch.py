@@ -105,6 +105,24 @@ def test_nothing_is_scored_in_a_cold_window(learnt: bytes) -> None:
     assert [one.phase for one in found] == ["started"]
 
 
+def test_the_warm_up_is_learnt_from_deploys(learnt: bytes) -> None:
+    """Two deploys, cold for ten and for fifteen seconds: a minute was too long a window."""
+    watch = AnomalyWatch.load(learnt)
+    windows = [
+        ColdWindow(at_ns, at_ns + 60 * SECOND_NS, "v2", "deploy")
+        for at_ns in (T0_NS + 125 * SECOND_NS, T0_NS + 225 * SECOND_NS)
+    ]
+    found = []
+    for window, cold_s in zip(windows, (10, 15), strict=True):
+        watch.cool(windows)
+        first = (window.start_ns - T0_NS) // SECOND_NS
+        found += list(play(watch, range(first, first + cold_s), slow=2.0))
+        found += list(play(watch, range(first + cold_s, first + 90)))
+    assert found == []
+    assert [round(s) for s in watch.warm_ups.lengths_s.values()] == [10, 15]
+    assert AnomalyWatch.load(watch.snapshot()()).warm_ups.known_min == 0.5
+
+
 def test_what_waits_is_bounded_and_counted() -> None:
     """Event time that stands still lets samples pile up; which ones stay is chance."""
     watch = AnomalyWatch("chat")

@@ -253,6 +253,20 @@ def test_a_lost_partition_is_left_to_others(clickhouse: ClickHouse) -> None:
     run(test())
 
 
+def test_what_comes_after_the_end_is_left_to_the_next(clickhouse: ClickHouse) -> None:
+    """A stopped delivery sends nothing and commits nothing, though the topic is still read."""
+    settings, chat = fake()
+
+    async def test() -> None:
+        async with running(clickhouse, (settings, chat)) as here:
+            await here.delivery.stop()
+            await here.feed(BURN)
+            await asyncio.sleep(0.3)
+            assert (chat.sent, here.consumer.reached) == ([], {})
+
+    run(test())
+
+
 def test_a_refusal_for_good_is_given_up_once(
     clickhouse: ClickHouse, receiver: ChatReceiver
 ) -> None:

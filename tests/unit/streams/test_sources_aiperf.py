@@ -43,9 +43,12 @@ def test_version_0_1() -> None:
     assert columns.ids[row] == record["metadata"]["x_request_id"]
     assert columns.ts_ns[row] == record["metadata"]["timestamp_ns"]
     assert columns.total_ms[row] == metrics["request_latency"]["value"]
-    assert columns.stages == ("decode", "prefill")
-    assert columns.stage_ms[1, row] == metrics["ttft"]["value"]
-    assert columns.stage_ms[:, row].sum() == pytest.approx(columns.total_ms[row], rel=1e-12)
+    assert columns.stages == ("decode", "itl", "prefill", "tpot", "ttft")
+    assert columns.stage_ms[2, row] == columns.stage_ms[4, row] == metrics["ttft"]["value"]
+    assert columns.stage_ms[3, row] == metrics["inter_token_latency"]["value"]
+    gaps = metrics["inter_chunk_latency"]["value"]
+    assert columns.stage_ms[1, row] == pytest.approx(sum(gaps) / len(gaps))
+    assert columns.stage_ms[[0, 2], row].sum() == pytest.approx(columns.total_ms[row], rel=1e-12)
     assert columns.covariates == ("input_tokens", "output_tokens")
     assert columns.covariate[:, row].tolist() == [550, 247]
 
@@ -55,7 +58,7 @@ def test_version_0_5() -> None:
     decoded, columns, records = read("aiperf_v0.5_profile_export.jsonl")
     assert len(columns) == 10
     assert columns.ts_ns.tolist() == [r["metadata"]["request_start_ns"] for r in records]
-    assert columns.stage_ms[1].tolist() == [
+    assert columns.stage_ms[columns.stages.index("ttft")].tolist() == [
         r["metrics"]["time_to_first_token"]["value"] for r in records
     ]
     assert (columns.covariate == [[100], [200]]).all()

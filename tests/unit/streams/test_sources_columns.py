@@ -52,7 +52,7 @@ def test_unknown_columns_are_counted_and_named() -> None:
     )
     assert decoded.unknown == {"trace", "meta", "failed_ms", "unattributed_ms"}
     assert reasons(decoded) == {"accepted": 2, "unknown_column": 4}
-    assert columns_of(decoded).stages == ()
+    assert columns_of(decoded).stages == ("tpot", "ttft")
     assert columns_of(decoded).covariates == ()
 
 

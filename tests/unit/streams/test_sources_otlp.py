@@ -237,7 +237,7 @@ def test_engines_tell_their_parts_in_seconds(name: str) -> None:
     (columns,) = decode(
         [[S(7, 1, 0, "llm_request", 0, 100, SERVER, attributes=old)]], name
     ).services
-    assert stages(columns) == {"queue": 10, "prefill": 30, "decode": 60}
+    assert stages(columns) == {"queue": 10, "prefill": 30, "decode": 60, "ttft": 40}
 
 
 def test_milliseconds_under_names_of_seconds_are_missing() -> None:

@@ -230,10 +230,10 @@ def expected(fields: dict[str, Any], offset: int) -> Row | None:
     total = total if usable else None
     stages = {
         name: number
-        for name in ("queue", "run")
+        for name in ("queue", "run", "ttft")
         if (number := as_number(fields.get(f"{name}_ms"))) not in {None, "bad"}
         if isinstance(number, float) and 0 <= number <= 86_400_000
-        if rules.stages is None or name in rules.stages
+        if rules.stages is None or name in (*rules.stages, "ttft")
     }
     if outcome == 0 and stages and max(stages.values()) > 100 * max(float(total or 0), 0.01):
         return None

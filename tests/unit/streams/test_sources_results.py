@@ -82,9 +82,7 @@ def test_the_requests_of_guidellm(tmp_path: Path) -> None:
     assert list(columns.ids) == ["a", "b", "c"]
     assert columns.total_ms.tolist() == pytest.approx([500, 1_000, 500])
     assert columns.outcome.tolist() == [Outcome.OK, Outcome.OK, Outcome.ERROR]
-    assert stages(columns, 0) == {"prefill": 120, "decode": 380, "logged": 500} or stages(
-        columns, 0
-    ) == {"prefill": 120, "decode": 380}
+    assert stages(columns, 0) == {"prefill": 120, "decode": 380, "ttft": 120, "tpot": 9}
     assert stages(columns, 1)["schedule_wait"] == 250
     assert stages(columns, 1)["prefill"] == pytest.approx(125)
     assert columns.covariate[0].tolist() == [32, 64, 32]
@@ -113,7 +111,11 @@ def test_results_of_a_serving_benchmark(lines: int, tmp_path: Path) -> None:
     assert columns.total_ms[[0, 1, 3]].tolist() == pytest.approx([totals[0], totals[1], totals[3]])
     assert columns.outcome[:4].tolist() == [0, 0, Outcome.ERROR, 0]
     assert math.isnan(columns.total_ms[2])
-    assert stages(columns, 0) == pytest.approx({"prefill": 100, "decode": 30})
+    assert stages(columns, 0) == pytest.approx(
+        {"prefill": 100, "decode": 30, "ttft": 100, "itl": 15, "tpot": 15}
+    )
+    assert stages(columns, 3)["tpot"] == pytest.approx(50)
+    assert "tpot" not in stages(columns, 1)
     assert len(set(columns.id_hash.tolist())) == 4 * lines
 
 
@@ -155,7 +157,7 @@ def test_an_export_with_epochs_has_times() -> None:
     }
     columns = read("perf_analyzer", export).only
     assert columns.ts_ns.tolist() == [start]
-    assert stages(columns) == {"prefill": 100, "decode": 200}
+    assert stages(columns) == {"prefill": 100, "decode": 200, "ttft": 100, "itl": 200}
     assert dict(columns.cohorts[0])["load"] == "concurrency 4"
 
 
