@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -157,9 +157,7 @@ MOST_TIMES = 15.0
 scripts stand between, but no figure: those come later, however many there are."""
 
 
-def test_first_paint_does_not_wait_for_panes(
-    browser: Browser, clickhouse_path: Path, record_property: Callable[[str, object], None]
-) -> None:
+def test_first_paint_does_not_wait_for_panes(browser: Browser, clickhouse_path: Path) -> None:
     """With 10,000 panes the page paints soon beside an empty one, and then draws them all."""
     with fresh_store(clickhouse_path) as store:
         at_ns = [T0_NS + pane * PANE_NS for pane in range(PANES)]
@@ -170,7 +168,6 @@ def test_first_paint_does_not_wait_for_panes(
             empty_ms = first_paint_ms(opened.page, f"{site.url}/healthz")
             opened.complaints.clear()  # the browser looks for an icon that a text has not
             full_ms = first_paint_ms(opened.page, f"{site.url}/services/chat?last=30d")
-            record_property("first_paint_times", full_ms / empty_ms)
             expect(opened.page.locator("#latency canvas")).to_be_visible(timeout=60_000)
             expect(opened.page.locator("#heat canvas").first).to_be_visible()
         assert full_ms < MOST_TIMES * empty_ms
