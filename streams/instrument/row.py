@@ -8,7 +8,9 @@ import orjson
 
 from tailbudget.streams.instrument.sink import Finished
 
-RESERVED_STAGES: Final = frozenset({"total", "failed", "unattributed", "timeout", "ttft"})
+RESERVED_STAGES: Final = frozenset(
+    {"total", "failed", "unattributed", "timeout", "ttft", "itl", "tpot"}
+)
 """Names whose `<name>_ms` column means something else in a record, or that readers give."""
 
 _OURS: Final = frozenset({"timestamp", "total_ms", "status"})
