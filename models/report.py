@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from tailbudget.models.audit import provenance_of
 from tailbudget.models.causes import causes
 from tailbudget.models.cautions import cautions, left_out, load_cautions
@@ -17,7 +19,7 @@ from tailbudget.models.optimizations import optimizations
 from tailbudget.models.plots import plots
 from tailbudget.models.recommendation import recommendation
 from tailbudget.models.refusal import is_attributed, may_recommend, refusal
-from tailbudget.models.select import empty
+from tailbudget.models.select import take
 from tailbudget.models.shape_table import shape_table
 from tailbudget.models.snapshot import snapshot, verdict
 from tailbudget.models.stage_table import stage_table
@@ -168,7 +170,7 @@ def _timeless(evidence: Evidence) -> Evidence:
     """Leave out all that goes by time: its requests all bear the time of reading."""
     return replace(
         evidence,
-        timeline=empty(evidence.service),
+        timeline=take(evidence.timeline, np.zeros(0, np.intp), {}),
         instances=None,
         cold_windows=(),
         deploys_known=False,

@@ -87,7 +87,7 @@ class ChatChannel(Group):
 
 
 class WebSettings(Group):
-    """The worker's own HTTP port: health, status, and SQL beside the embedded engine."""
+    """The worker's own HTTP port: dashboard, health, status, and SQL."""
 
     host: Host = Field(default="127.0.0.1", description="address to listen on")
     port: Port = Field(

@@ -1,4 +1,4 @@
-"""The worker's own HTTP port: health, status, and read-only SQL beside a running worker."""
+"""The worker's own HTTP port: the dashboard, health, status, and read-only SQL."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from tailbudget.schemas.errors import ConfigError, TailbudgetError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import http_silences, metrics
+from tailbudget.streams.dashboard.site import Dashboard
 from tailbudget.streams.history import Span
+from tailbudget.streams.http_hosts import only_hosts_of
 from tailbudget.streams.service_report import Past, past_evidence, require_known
 
 MAX_QUERY: Final = 100_000
 """Characters of a query that we take."""
 
+MAX_LINE: Final = 65_536
+"""Bytes of an address: names of cohorts are part of it, and may be long."""
 
-_LATEST_AUDITS: Final = """
-SELECT window_s, payload FROM audits FINAL WHERE service = {service:String}
-ORDER BY window_s, end DESC LIMIT 1 BY window_s
-"""
+LEAVE_S: Final = 2.0
+"""Seconds that an answer may take when we stop; the end of a worker waits for it."""
 
 
 class Http:
-    """Serves `/healthz`, `/status`, `/metrics`, `/services/NAME`, `/evidence` and `POST /sql`.
+    """Serves the dashboard, `/healthz`, `/status`, `/metrics`, `/evidence` and `POST /sql`.
 
     Attributes:
         port: the port it listens on; valid after `start`.
@@ -51,15 +53,21 @@ class Http:
         Raises:
             ConfigError: the port is taken.
         """
-        app = web.Application(client_max_size=MAX_QUERY)
+        app = web.Application(client_max_size=MAX_QUERY, middlewares=[only_hosts_of(self._host)])
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/status", self._get_status)
         app.router.add_get("/metrics", metrics.handler(self._status))
-        app.router.add_get("/services/{service}", self._service)
         app.router.add_get("/evidence", self._evidence)
         app.router.add_post("/sql", self._sql)
         app.router.add_routes([http_silences.route(self._store)])
-        self._runner = web.AppRunner(app, access_log=None)
+        Dashboard(self._settings, self._store).add_to(app)
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            shutdown_timeout=LEAVE_S,
+            max_line_size=MAX_LINE,
+            max_field_size=MAX_LINE,
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, self._host, self.port)
         try:
@@ -87,15 +95,6 @@ class Http:
 
     async def _get_status(self, _: web.Request) -> web.Response:
         return _json(self._status())
-
-    async def _service(self, request: web.Request) -> web.Response:
-        name = request.match_info["service"]
-        try:
-            answer = await asyncio.to_thread(self._store.query, _LATEST_AUDITS, {"service": name})
-        except TailbudgetError as error:
-            return _json({"error": error.message, "remedy": error.remedy}, status=503)
-        audits = {str(row[0]): orjson.loads(row[1]) for row in answer.rows}
-        return _json(audits, status=200 if audits else 404)
 
     async def _evidence(self, request: web.Request) -> web.Response:
         """Answer with the evidence of ?service=…&start_ns=…&end_ns=…, as bytes."""
@@ -129,6 +128,7 @@ class Http:
         return _json(
             {
                 "columns": list(result.columns),
+                "types": list(result.types),
                 "rows": [list(row) for row in result.rows],
                 "truncated": result.truncated,
             }

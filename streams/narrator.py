@@ -27,6 +27,9 @@ SELECT stage, phase, effect_pct, low_pct, high_pct, effect_ms, deploy, cause,
 FROM anomalies FINAL
 WHERE service = {service:String} AND phase != 'spread' AND at_ns > {since:Int64} ORDER BY at_ns
 """
+_NEWEST_CHANGE: Final = """
+SELECT toUnixTimestamp64Nano(max(at)) FROM anomalies WHERE service = {service:String}
+"""
 _COLOURS: Final = {"ok": "green", "at_risk": "yellow", "breach": "red"}
 
 
@@ -58,7 +61,7 @@ class Narrator:
             f"broker      {settings.kafka.bootstrap} (in memory), "
             f"topic {settings.kafka.requests[0].topic}\n"
             f"ClickHouse  embedded, in {path} ({fate})\n"
-            f"worker      http://{settings.web.host}:{settings.web.port}/status\n"
+            f"dashboard   http://{settings.web.host}:{settings.web.port}/\n"
             f"service     {self._service}, simulated; SLO {promised}\n"
             f"Ctrl-C ends it. Percentiles come every {settings.stream.pane_s} s. "
             f"Query it from another terminal:\n"
@@ -116,8 +119,7 @@ class Narrator:
             self._say("regression", escape(text), "bold red" if began else "bold green")
 
     def _newest_change_ns(self) -> int:
-        sql = "SELECT toUnixTimestamp64Nano(max(at)) FROM anomalies WHERE service = {s:String}"
-        return int(self._store.query(sql, {"s": self._service}).rows[0][0])
+        return int(self._store.query(_NEWEST_CHANGE, {"service": self._service}).rows[0][0])
 
     def _say(self, kind: str, text: str, style: str) -> None:
         seconds = time.monotonic() - self._began

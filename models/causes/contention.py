@@ -67,7 +67,7 @@ def _waiting(picture: Picture, load: Load) -> Weighed | None:
         evidence.append(
             f"{most.stage} rises with the rate of arrivals (r² = {rise:.2f} over slots)"
         )
-    else:
+    elif len(load.rate):
         against.append(f"{most.stage} does not rise with the rate of arrivals over slots")
     if in_flight:
         evidence.append(

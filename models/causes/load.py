@@ -45,7 +45,9 @@ class Load:
     stages: tuple[str, ...]
 
     def rate_of(self, spans: Spans) -> Floats:
-        """Return [T'] requests a second during spans of time."""
+        """Return [T'] requests a second during spans of time; 0 where no slot has a time."""
+        if not len(self.start_ns):
+            return np.zeros(len(spans.start_ns))
         width = self.slot_s * 1e9
         edges = np.repeat(self.start_ns.astype(np.float64), 2)
         edges[1::2] += width

@@ -56,8 +56,9 @@ class Connection:
                 raise
 
     def close(self) -> None:
-        """Let go of the server, or of the directory."""
-        self._client.close()
+        """Let go of the server, or of the directory; a request that runs there ends first."""
+        with self._lock:
+            self._client.close()
 
     def _read_away(self) -> None:
         # It fails itself where the rest is no table.

@@ -9,6 +9,7 @@ import typer
 from tailbudget.streams.cli import (
     audit,
     check,
+    dashboard,
     inspect,
     migrate,
     replay,
@@ -67,6 +68,7 @@ for command in (
     report.report,
     silence.silence,
     sql.sql,
+    dashboard.dashboard,
     top.top,
 ):
     app.command()(command)

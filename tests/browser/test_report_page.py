@@ -1,17 +1,12 @@
-"""The report in a real browser: a Chromium without a window.
-
-A machine without Chromium fails these tests rather than skip them.
-"""
+"""The report in a real browser: a Chromium without a window."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import audits
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.sinks.report.html_report import html
@@ -19,17 +14,6 @@ from tailbudget.sinks.report.html_report import html
 pytestmark = pytest.mark.browser
 
 HOSTILE = "</script><img src=http://127.0.0.1:9/x onerror=alert(1)>"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Debian's Chromium; within containers it has no sandbox of its own."""
-    path = shutil.which("chromium")
-    assert path is not None, "install chromium: apt-get install chromium"
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 class Opened:

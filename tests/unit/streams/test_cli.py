@@ -26,7 +26,18 @@ from tailbudget.streams.faulty.scenarios import FaultScenario
 from tailbudget.streams.kafka import await_broker, client_config
 from tailbudget.streams.sources import FORMATS
 
-COMMANDS = ("up", "worker", "check", "migrate", "simulate", "replay", "audit", "report", "sql")
+COMMANDS = (
+    "up",
+    "worker",
+    "check",
+    "migrate",
+    "simulate",
+    "replay",
+    "audit",
+    "report",
+    "sql",
+    "dashboard",
+)
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -1,0 +1,133 @@
+// One service: is it fine, if not what is it, since when, what to do.
+
+import { ask, keepFresh, say } from "./live.js";
+import { make, name, pill } from "./dom.js";
+import { count, duration, ms, time } from "./format.js";
+import { asked, cohort, onLook, query, setLook } from "./look.js";
+import { Panel } from "./panel.js";
+import { burn } from "./service/burn.js";
+import { heat } from "./service/heat.js";
+import { latency } from "./service/latency.js";
+import { shape } from "./service/shape.js";
+import { stages } from "./service/stages.js";
+import { causes, cohorts, diagnosis, fixes, happenings, ledger, requests } from "./service/tables.js";
+import { waterfall } from "./service/waterfall.js";
+
+const service = document.getElementById("service").dataset.service;
+const FROM_SERIES = { latency, burn, heat, requests, happenings };
+const FROM_ANALYSIS = { diagnosis, waterfall, cohorts, shape: (panel, data) => shape(panel, data, series?.happenings.models), causes, fixes, ledger };
+const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", ...Object.keys(FROM_ANALYSIS)]
+  .map((key) => [key, new Panel(key, service)]));
+
+let series = null;
+let analysis = null;
+
+function ranges() {
+  const now = query();
+  const fixed = now.has("from");
+  const last = fixed ? null : now.get("last") ?? "15m";
+  for (const button of document.querySelectorAll("[data-last]")) {
+    button.setAttribute("aria-pressed", String(button.dataset.last === last));
+  }
+  const shown = document.getElementById("range");
+  if (!series) return;
+  shown.replaceChildren(`${time(series.since_s * 1000)} to ${time(series.until_s * 1000)}`);
+  if (fixed) {
+    shown.append(" ", make("button", { type: "button", on: { click: () => setLook({ from: null, to: null }) } }, "Back to the newest"));
+  }
+}
+
+function filters() {
+  const chosen = cohort();
+  const place = document.getElementById("filters");
+  place.replaceChildren(...chosen.map((one) => make("span", { class: "chip" },
+    make("span", {}, name(`${one.dimension} = ${one.value}`, 120)),
+    make("button", { type: "button", "aria-label": `Remove the filter ${one.dimension}`.slice(0, 120),
+      on: { click: () => setLook({ where: chosen.filter((other) => other !== one).map((other) => other.text) }) } }, "✕"))));
+}
+
+function standing() {
+  const { latest } = series;
+  const verdict = document.getElementById("verdict");
+  const shown = pill(latest?.verdict);
+  if (verdict.className !== shown.className || verdict.textContent !== shown.textContent) {
+    verdict.className = shown.className;
+    verdict.textContent = shown.textContent;
+  }
+  const parts = latest
+    ? [`Last minute: P50 ${ms(latest.p50_ms)}, P95 ${ms(latest.p95_ms)}, P99 ${ms(latest.p99_ms)}`, `${count(latest.requests)} requests, ${count(latest.failed)} failed`, latest.tail_driver ? `tail driver ${latest.tail_driver.slice(0, 60)}` : "no tail driver"]
+    : ["No audit yet; the first comes when a pane ends."];
+  document.getElementById("now").textContent = parts.join(" · ");
+  const oldS = Date.now() / 1000 - series.newest_s - series.pane_s;
+  const stale = document.getElementById("stale");
+  stale.hidden = oldS < 60 + 2 * series.pane_s;
+  stale.textContent = `The newest record is ${duration(oldS)} old (${time((series.newest_s + series.pane_s) * 1000)}). The range ends there. Are records being sent, and is a worker running?`;
+}
+
+function paint(drawn, data) {
+  for (const [key, show] of Object.entries(drawn)) show(panels[key], data);
+}
+
+function failed(keys, error) {
+  say(error.message);
+  for (const key of keys) {
+    if (panels[key].element.getAttribute("aria-busy") === "true") panels[key].say(error.message, "error");
+  }
+}
+
+function loading() {
+  Object.values(panels).forEach((panel) => panel.say("Loading", "loading"));
+}
+
+async function refreshSeries(wanted) {
+  try {
+    const found = await ask(`/data/series?${wanted}`);
+    if (wanted !== asked(service)) return;
+    series = found;
+    say("");
+    standing();
+    ranges();
+    paint(FROM_SERIES, series);
+    stages(panels.stages, series, analysis);
+  } catch (error) {
+    failed([...Object.keys(FROM_SERIES), "stages"], error);
+  }
+}
+
+async function refreshAnalysis(wanted) {
+  try {
+    const found = await ask(`/data/analysis?${wanted}`);
+    if (wanted !== asked(service)) return;
+    analysis = found;
+    paint(FROM_ANALYSIS, analysis);
+    if (series) stages(panels.stages, series, analysis);
+  } catch (error) {
+    failed(Object.keys(FROM_ANALYSIS), error);
+  }
+}
+
+for (const button of document.querySelectorAll("[data-last]")) {
+  button.addEventListener("click", () => setLook({ last: button.dataset.last, from: null, to: null }));
+}
+
+let before = null;
+
+/** What is asked for now; panels say that they load when it is something new. */
+function begin() {
+  const wanted = asked(service);
+  if (before === wanted) return wanted;
+  before = wanted;
+  analysis = null;
+  loading();
+  filters();
+  ranges();
+  return wanted;
+}
+
+// The zone, and what a chart shows of what is here already, change without asking again.
+onLook(() => {
+  ranges();
+  if (series) paint(FROM_SERIES, series);
+  if (analysis) paint(FROM_ANALYSIS, analysis);
+});
+keepFresh(() => refreshSeries(begin()), () => refreshAnalysis(begin()));

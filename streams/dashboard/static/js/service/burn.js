@@ -1,0 +1,58 @@
+// How fast the error budget is spent, and what is left of it.
+
+import { colour } from "../chart.js";
+import { make, name, table } from "../dom.js";
+import { count, number, pct, time } from "../format.js";
+import { behindSeries, BRUSH, choosable, timeAxis } from "./timeline.js";
+import { points } from "./latency.js";
+
+export function burn(panel, data) {
+  budgets(panel.element.querySelector(".extra"), data);
+  const rows = data.missed;
+  if (!data.slo) return panel.say("Nothing is promised: set slo of this service to see its burn rate.");
+  if (!rows.length) return panel.say(data.percentiles.length ? "Not measured: the records were counted before this SLO was set." : "No request of this choice in this range.");
+  panel.note(`1 spends what the SLO allows; ${data.step_s} s a point.`);
+  const names = ["p50", "p95", "p99"].filter((one) => rows.some((row) => row.name === one));
+  const figures = rows.map((row) => ({ start: new Date(row.start * 1000).toISOString(), percentile: row.name, slo_ms: row.threshold_ms, requests: row.requests, bad: row.bad, burn_rate: row.burn }));
+  const now = rows.at(-1);
+  choosable(panel.draw(figures, () => option(names, rows, data), `Burn rate of ${now.name.toUpperCase()} ${number(now.burn)} at the end of the range`));
+}
+
+function budgets(place, data) {
+  if (!data.budgets?.length) {
+    place.replaceChildren(make("p", { class: "soft" }, "Budget left: not measured."));
+    return;
+  }
+  place.replaceChildren(table([
+    { name: "Objective", cell: (row) => name(row.objective, 40) },
+    { name: "Target", n: true, cell: (row) => pct(row.target_pct) },
+    { name: "Left", n: true, cell: (row) => make("span", { class: row.left_pct <= 0 ? "over" : null }, pct(row.left_pct)) },
+    { name: "Burn", n: true, cell: (row) => number(row.burn_rate) },
+    { name: "Spent at", cell: (row) => row.exhausted_s ? time(row.exhausted_s * 1000) : "–" },
+  ], data.budgets, { caption: "Error budgets", stack: false }));
+}
+
+function option(names, rows, data) {
+  const at = new Map();
+  for (const row of rows) at.set(row.start * 1000, [...(at.get(row.start * 1000) ?? []), row]);
+  return {
+    ...BRUSH,
+    legend: { data: names.map((one) => one.toUpperCase()) },
+    grid: { left: 8, right: 12, top: 34, bottom: 4, containLabel: true },
+    xAxis: timeAxis(data),
+    yAxis: { type: "value", min: 0 },
+    tooltip: {
+      trigger: "axis",
+      formatter: (shown) => {
+        const found = at.get(shown[0]?.axisValue);
+        if (!found) return "";
+        return [time(shown[0].axisValue), ...found.map((row) => `${row.name.toUpperCase()}  ${number(row.burn)}  (${count(row.bad)} of ${count(row.requests)})`)].join("\n");
+      },
+    },
+    series: [...names.map((one, index) => ({
+      name: one.toUpperCase(), type: "line", symbol: "none", color: colour(`--${one}`),
+      data: points(rows.filter((row) => row.name === one), data.step_s, (row) => row.burn),
+      markLine: index ? undefined : { silent: true, symbol: "none", lineStyle: { color: colour("--soft"), type: "dashed" }, label: { formatter: "1", color: colour("--soft") }, data: [{ yAxis: 1 }] },
+    })), behindSeries(data)],
+  };
+}

@@ -1,0 +1,62 @@
+// Percentiles over time against their targets.
+
+import { colour } from "../chart.js";
+import { count, ms, time } from "../format.js";
+import { behindSeries, BRUSH, choosable, timeAxis } from "./timeline.js";
+
+const NAMES = ["p50", "p95", "p99"];
+
+export function latency(panel, data) {
+  const rows = data.percentiles;
+  if (!rows.length) return panel.say("No request of this choice in this range.");
+  panel.note(`${data.step_s} s a point; a failed request counts as slower than all others. Draw over the chart to choose a range.`);
+  const figures = rows.map((row) => ({ start: new Date(row.start * 1000).toISOString(), requests: row.requests, failed: row.failed, p50_ms: row.p50_ms, p95_ms: row.p95_ms, p99_ms: row.p99_ms }));
+  const last = rows.at(-1);
+  const label = `P50 ${ms(last.p50_ms)}, P95 ${ms(last.p95_ms)}, P99 ${ms(last.p99_ms)} at the end of the range`;
+  choosable(panel.draw(figures, () => option(rows, data), label));
+}
+
+/** Points with a gap where nothing came. */
+export function points(rows, stepS, value) {
+  const found = [];
+  rows.forEach((row, at) => {
+    if (at && row.start - rows[at - 1].start > stepS) found.push([rows[at - 1].start * 1000 + 1, null]);
+    found.push([row.start * 1000, value(row)]);
+  });
+  return found;
+}
+
+function option(rows, data) {
+  const byStart = new Map(rows.map((row) => [row.start * 1000, row]));
+  return {
+    ...BRUSH,
+    legend: { data: NAMES.map((name) => name.toUpperCase()) },
+    grid: { left: 8, right: 12, top: 34, bottom: 4, containLabel: true },
+    xAxis: timeAxis(data),
+    yAxis: { type: "value", min: 0, axisLabel: { formatter: "{value} ms" } },
+    tooltip: {
+      trigger: "axis",
+      formatter: (shown) => {
+        const row = byStart.get(shown[0]?.axisValue);
+        if (!row) return "";
+        const lines = NAMES.map((name) => `${name.toUpperCase()}  ${row[`${name}_ms`] === null ? "a failed request" : ms(row[`${name}_ms`])}`);
+        return [time(row.start * 1000), ...lines, `${count(row.requests)} requests, ${count(row.failed)} failed`].join("\n");
+      },
+    },
+    series: [...NAMES.map((name) => line(name, rows, data)), behindSeries(data)],
+  };
+}
+
+function line(name, rows, data) {
+  const target = data.slo?.[`${name}_ms`];
+  const own = colour(`--${name}`);
+  return {
+    name: name.toUpperCase(), type: "line", symbol: "circle", symbolSize: 4, showSymbol: rows.length <= 60,
+    color: own, lineStyle: { width: name === "p99" ? 2 : 1.5 }, data: points(rows, data.step_s, (row) => row[`${name}_ms`]),
+    markLine: target ? {
+      silent: true, symbol: "none", lineStyle: { color: own, type: "dashed", width: 1.2 },
+      label: { formatter: `SLO ${name.toUpperCase()} ${ms(target)}`, position: "insideStartTop", color: own, fontSize: 10 },
+      data: [{ yAxis: target }],
+    } : undefined,
+  };
+}

@@ -1,0 +1,131 @@
+// The panels that are tables and lists.
+
+import { make, name, table } from "../dom.js";
+import { count, iso, ms, number, pct, signedMs, time } from "../format.js";
+import { addFilters } from "../look.js";
+
+const NOTHING = "No request of this choice in this range.";
+
+const text = (value, length = 400) => make("span", { class: "long" }, name(value, length));
+const list = (title, lines) => lines?.length ? make("div", {}, make("h3", {}, title), make("ul", {}, lines.map((line) => make("li", {}, name(line, 600))))) : null;
+
+/** The dimension-value pairs of a row; none where they cannot be told apart. */
+function pairs(row) {
+  const dimensions = row.dimension.split("+");
+  const values = dimensions.length === 1 ? [row.value] : row.value.split("+");
+  if (row.dimension === "cohort" || dimensions.length !== values.length) return null;
+  return dimensions.map((dimension, at) => [dimension, values[at]]);
+}
+
+function filter(row) {
+  const wanted = pairs(row);
+  if (!wanted) return text(row.value, 120);
+  return make("button", { type: "button", class: "plain", "data-key": `${row.dimension}=${row.value}`.slice(0, 300), title: "Look at these requests alone",
+    on: { click: () => addFilters(wanted) } }, name(row.value, 60));
+}
+
+export function cohorts(panel, analysis) {
+  const rows = analysis.cohorts;
+  if (!rows.length) return panel.say(analysis.verdict === "no_data" ? NOTHING : "The records name no cohort, such as a route.");
+  panel.note("Most over-represented among slow requests first. Choose a value to look at it alone.");
+  panel.show(rows, table([
+    { name: "Dimension", cell: (row) => make("span", { class: "narrow" }, name(row.dimension, 60)) },
+    { name: "Value", cell: filter },
+    { name: "Requests", n: true, cell: (row) => count(row.n) },
+    { name: "P99", n: true, cell: (row) => ms(row.p99_ms) },
+    { name: "Less all", n: true, cell: (row) => make("span", { class: row.delta_ms > 0 && row.slow_share_pct > row.traffic_share_pct ? "over" : null }, signedMs(row.delta_ms)) },
+    { name: "P99 without", n: true, cell: (row) => ms(row.p99_without_ms) },
+    { name: "Of slow", n: true, cell: (row) => pct(row.slow_share_pct) },
+    { name: "Of all", n: true, cell: (row) => pct(row.traffic_share_pct) },
+  ], rows.slice(0, 100)));
+}
+
+export function diagnosis(panel, analysis) {
+  if (analysis.verdict === "no_data") return panel.say(NOTHING);
+  const { recommendation, causes, warnings, refused } = analysis;
+  const cause = causes[0];
+  panel.note(`The whole range: ${count(analysis.provenance.n)} requests, ${count(analysis.provenance.n_failed)} failed.`);
+  panel.show([analysis],
+    make("p", { class: "headline" }, name(analysis.headline, 1200)),
+    make("div", { class: "lists" },
+      cause ? list(`Cause: ${cause.cause.replaceAll("_", " ")}`, cause.evidence) : null,
+      recommendation ? list("What to do", [recommendation.reason, recommendation.first_step && `First: ${recommendation.first_step}`, recommendation.mitigation && `Until then: ${recommendation.mitigation}`].filter(Boolean)) : null,
+      refused ? list("Not recommended", [refused]) : null,
+      list("Before trusting it", warnings)));
+}
+
+export function causes(panel, analysis) {
+  const rows = analysis.causes;
+  if (!rows.length) return panel.say(analysis.verdict === "no_data" ? NOTHING : analysis.refused || "No cause was looked for.");
+  panel.note("The part of the tail that the evidence ties to each.");
+  panel.show(rows, make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Causes" }, rows.map((row) => make("div", {},
+    make("h3", {}, `${row.cause.replaceAll("_", " ")} `, row.stage ? name(`in ${row.stage}`, 80) : null, " ", make("span", { class: "soft" }, pct(100 * row.score)), " ",
+      make("meter", { min: 0, max: 1, value: row.score, "aria-label": `score of ${row.cause}` })),
+    row.cohort ? make("p", {}, "Cohort: ", name(row.cohort, 120)) : null,
+    list("For it", row.evidence), list("Against it", row.against), list("To be measured", row.missing)))));
+}
+
+export function fixes(panel, analysis) {
+  const rows = analysis.optimizations;
+  if (!rows.length) return panel.say(analysis.verdict === "no_data" ? NOTHING : analysis.refused || "No fix of the catalogue fits a cause that was found.");
+  panel.note("By milliseconds of P99 saved for an hour of work. Savings are estimates.");
+  panel.show(rows, table([
+    { name: "Fix", cell: (row) => text(row.fix) },
+    { name: "Cause", cell: (row) => row.cause.replaceAll("_", " ") },
+    { name: "P99 saved", n: true, cell: (row) => make("span", {}, row.p99_saved_ms === null ? "not measured" : ms(row.p99_saved_ms), make("br"), make("small", { class: "soft" }, row.interval_ms ? `${number(row.interval_ms[0])} to ${number(row.interval_ms[1])}` : "")) },
+    { name: "Hours", n: true, cell: (row) => number(row.hours) },
+    { name: "ms an hour", n: true, cell: (row) => number(row.ms_per_hour) },
+    { name: "Quality risk", cell: (row) => row.quality_risk },
+    { name: "Reversible", cell: (row) => row.reversible ? "yes" : "no" },
+    { name: "See that it worked", cell: (row) => text(row.verify) },
+  ], rows));
+}
+
+export function requests(panel, data) {
+  const rows = data.requests;
+  if (!rows.length) return panel.say(NOTHING);
+  panel.note("Of those that panes keep whole.");
+  const flat = rows.map((row) => ({ request: row.id, at: iso(row.at_ms), cohort: row.cohort, total_ms: row.total_ms, ...Object.fromEntries(row.stages_ms.map(([stage, value]) => [`${stage}_ms`, value])) }));
+  const slowest = (row) => [...row.stages_ms].sort((a, b) => b[1] - a[1])[0];
+  panel.show(flat, table([
+    { name: "Request", cell: (row) => make("code", {}, name(row.id, 60)) },
+    { name: "At", cell: (row) => time(row.at_ms) },
+    { name: "Total", n: true, cell: (row) => ms(row.total_ms) },
+    { name: "Most of it", cell: (row) => slowest(row) ? make("span", {}, name(slowest(row)[0], 40), ` ${ms(slowest(row)[1])}`) : "–" },
+    { name: "Cohort", cell: (row) => text(row.cohort || "–", 160) },
+  ], rows));
+}
+
+export function ledger(panel, analysis) {
+  const rows = Object.entries(analysis.ledger).map(([reason, records]) => ({ reason, records }));
+  if (!rows.length) return panel.say("No record in this range.");
+  rows.sort((a, b) => b.records - a.records);
+  panel.note("Of the whole service, whatever cohort is chosen.");
+  panel.show(rows, table([
+    { name: "Reason", cell: (row) => row.reason.replaceAll("_", " ") },
+    { name: "Records", n: true, cell: (row) => count(row.records) },
+  ], rows));
+}
+
+export function happenings(panel, data) {
+  const { deploys, cold, learnt, anomalies, alerts } = data.happenings;
+  const NS = 1e6;
+  const rows = [
+    ...deploys.map((one) => ({ at_ms: one.at_ns / NS, kind: one.kind === "scale_up" ? "scale-up" : "deploy", what: one.version, until_ms: null, more: one.env })),
+    ...(learnt ?? []).map((one) => ({ at_ms: one.start_s * 1000, kind: "cold window", what: one.version, until_ms: one.end_s * 1000, more: one.source })),
+    ...(learnt?.length ? [] : cold).map((one) => ({ at_ms: one.start_ns / NS, kind: "cold window", what: one.version, until_ms: one.end_ns / NS, more: one.kind.replace("_", "-") })),
+    ...(anomalies ?? []).map((one) => ({ at_ms: one.onset_s * 1000, kind: "anomaly", what: one.stage, until_ms: one.ended_s ? one.ended_s * 1000 : null,
+      more: `${one.state}: ${signedMs(one.effect_ms)} (${pct(one.effect_pct)}) against ${ms(one.expected_ms)} expected${one.cohorts.length ? `, in ${one.cohorts.join("; ")}` : ""}${one.cause ? `; ${one.cause}` : ""}` })),
+    ...alerts.map((one) => ({ at_ms: one.at_ms, kind: `alert ${one.after}`, what: one.alert, until_ms: null, more: one.detail })),
+  ].sort((a, b) => b.at_ms - a.at_ms);
+  panel.note(anomalies === null ? "Anomalies: not measured." : "");
+  if (!rows.length) return panel.say("Nothing happened in this range.");
+  const flat = rows.map(({ at_ms, until_ms, ...rest }) => ({ at: iso(at_ms), until: until_ms ? iso(until_ms) : null, ...rest }));
+  panel.show(flat, table([
+    { name: "At", cell: (row) => time(row.at_ms) },
+    { name: "Until", cell: (row) => time(row.until_ms) },
+    { name: "What", cell: (row) => row.kind },
+    { name: "Of", cell: (row) => text(row.what, 120) },
+    { name: "More", cell: (row) => text(row.more || "–") },
+  ], rows));
+}

@@ -1,0 +1,80 @@
+// What charts over time have in common: the axis, what happened behind, and choosing a range.
+
+import { colour } from "../chart.js";
+import { time } from "../format.js";
+import { setLook } from "../look.js";
+
+const NS = 1e6;
+
+export function kind(data) {
+  const spanS = data.until_s - data.since_s;
+  if (spanS <= 1800) return "second";
+  return spanS <= 172_800 ? "minute" : "day";
+}
+
+export const timeAxis = (data) => ({
+  type: "time", min: data.since_s * 1000, max: data.until_s * 1000,
+  axisLabel: { formatter: (at) => time(at, kind(data)) }, splitLine: { show: false },
+});
+
+/** Spans and moments to lay behind a chart, in milliseconds. */
+export function behind(data) {
+  const { deploys, cold, learnt, anomalies, alerts } = data.happenings;
+  const windows = learnt?.length
+    ? learnt.map((one) => [one.start_s * 1000, one.end_s * 1000, `cold: ${one.version}`])
+    : cold.map((one) => [one.start_ns / NS, one.end_ns / NS, `cold: ${one.version}`]);
+  const odd = (anomalies ?? []).map((one) => [one.onset_s * 1000, (one.ended_s ?? data.until_s) * 1000, `anomaly: ${one.stage}`]);
+  const moments = [
+    ...deploys.map((one) => [one.at_ns / NS, `${one.kind === "scale_up" ? "scale-up" : "deploy"} ${one.version}`, "--link"]),
+    ...alerts.filter((one) => one.after === "firing").map((one) => [one.at_ms, `${one.alert} fires`, "--bad"]),
+  ];
+  return { windows, odd, moments };
+}
+
+const short = (text) => text.length > 24 ? `${text.slice(0, 23)}…` : text;
+
+/** A series without points that carries the bands and the lines of what happened. */
+export function behindSeries(data) {
+  const { windows, odd, moments } = behind(data);
+  const area = (one, name) => [
+    { xAxis: Math.max(one[0], data.since_s * 1000), name: "", itemStyle: { color: colour(name) } },
+    { xAxis: Math.min(one[1], data.until_s * 1000) },
+  ];
+  const inside = moments.filter((one) => one[0] >= data.since_s * 1000 && one[0] < data.until_s * 1000)
+    .sort((a, b) => a[0] - b[0]);
+  // A name that would lie on the one before is left out; the table of what happened has all.
+  const apartMs = 120 * (data.until_s - data.since_s);
+  let named = -Infinity;
+  const label = ([at, text]) => {
+    if (at - named < apartMs) return "";
+    named = at;
+    return short(text);
+  };
+  return {
+    type: "line", data: [], silent: true, tooltip: { show: false },
+    markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold")), ...odd.map((one) => area(one, "--anomaly"))] },
+    markLine: {
+      silent: true, symbol: "none", lineStyle: { type: "solid", width: 1 },
+      label: { fontSize: 10, rotate: 0, position: "end", distance: [0, 2], color: colour("--soft") },
+      data: inside.map(([at, text, name]) => ({ xAxis: at, lineStyle: { color: colour(name) }, label: { formatter: label([at, text]) } })),
+    },
+  };
+}
+
+/** Let a range be chosen by drawing over a chart, where there is a mouse. */
+export function choosable(chart) {
+  if (!matchMedia("(pointer: fine)").matches) return;
+  chart.dispatchAction({ type: "takeGlobalCursor", key: "brush", brushOption: { brushType: "lineX", brushMode: "single" } });
+  chart.off("brushEnd");
+  chart.on("brushEnd", ({ areas }) => {
+    const range = areas[0]?.coordRange;
+    if (!range) return;
+    chart.dispatchAction({ type: "brush", areas: [] });
+    const [from, to] = range.map((at) => Math.round(at / 1000));
+    if (to > from) setLook({ last: null, from, to });
+  });
+}
+
+export const BRUSH = {
+  toolbox: { show: false }, brush: { xAxisIndex: 0, toolbox: ["clear"], brushStyle: { borderWidth: 1 } },
+};
