@@ -143,7 +143,7 @@ def test_too_many_parts_over_120_days(
     """2,000 requests over 120 days, and one refusal with code 252: bounded parts, each once."""
     settings = settings_for(bootstrap, remote, tmp_path, stream={"flush_s": 1.0})
     with RunningWorker(settings, remote) as worker:
-        server.fail_inserts([(500, 252)])
+        server.fail_inserts([(500, 252)], table="panes")
         worker.produce(requests(0, 2000, step_ms=120 * DAY_MS // 2000))
         settled(worker, 2000)
         inserts = [sql for sql in server.inserts() if "panes" in sql]

@@ -28,7 +28,7 @@ HANG_UP = "hang up"
 """A fault: the insert is done, and its answer never comes."""
 
 FAULTS = "/tests/faults"
-"""Where faults are ordered, as a JSON list."""
+"""Where faults are ordered: a JSON object with a list of `faults` and the `table` that has them."""
 
 INSERTS = "/tests/inserts"
 """Where the inserts that arrived are asked for."""
@@ -48,6 +48,7 @@ class Server:
         password: what the user must give.
         faults: answers to the next inserts, first to last: (HTTP status, ClickHouse code), or
             `HANG_UP`.
+        table: whose inserts they are answers to; empty: any.
         inserts: statements of the inserts that arrived.
         port: where it listens.
     """
@@ -55,6 +56,7 @@ class Server:
     path: Path
     password: str = "secret"  # noqa: S105
     faults: list[tuple[int, int] | str] = field(default_factory=list)
+    table: str = ""
     inserts: list[str] = field(default_factory=list)
     port: int = 0
     _idle: dict[tuple[tuple[str, str], ...], list[Any]] = field(default_factory=dict)
@@ -167,7 +169,8 @@ class _Handler(BaseHTTPRequestHandler):
         fault: tuple[int, int] | str | None = None
         if sql.upper().startswith("INSERT"):
             self.shared.inserts.append(sql)
-            fault = self.shared.faults.pop(0) if self.shared.faults else None
+            wanted = self.shared.faults and self.shared.table in sql
+            fault = self.shared.faults.pop(0) if wanted else None
         if isinstance(fault, tuple):
             self._fail(*fault, "told to fail")
             return
@@ -200,8 +203,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _control(self, body: bytes) -> None:
         if self.path == FAULTS:
+            ordered = json.loads(body)
+            self.shared.table = f"`{ordered['table']}`" if ordered["table"] else ""
             self.shared.faults[:] = [
-                fault if isinstance(fault, str) else tuple(fault) for fault in json.loads(body)
+                fault if isinstance(fault, str) else tuple(fault) for fault in ordered["faults"]
             ]
         self._answer(200, json.dumps(self.shared.inserts).encode(), {})
 

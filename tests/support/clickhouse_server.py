@@ -78,9 +78,14 @@ class ClickHouseServer:
             request_timeout_s=30,
         )
 
-    def fail_inserts(self, faults: Sequence[tuple[int, int] | str]) -> None:
-        """Answer the next inserts with (HTTP status, ClickHouse code), or hang up."""
-        self._ask(FAULTS, list(faults))
+    def fail_inserts(self, faults: Sequence[tuple[int, int] | str], table: str = "") -> None:
+        """Answer the next inserts with (HTTP status, ClickHouse code), or hang up.
+
+        Args:
+            faults: first to last.
+            table: whose inserts; empty: any.
+        """
+        self._ask(FAULTS, {"faults": list(faults), "table": table})
 
     def inserts(self) -> list[str]:
         """Return the statements of the inserts that arrived since it started."""
