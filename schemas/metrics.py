@@ -114,7 +114,7 @@ METRICS: Final = (
     Metric(
         "tailbudget_foreign_messages_total",
         "counter",
-        "messages on our own topics that are not ours",
+        "messages on our own topics that are not ours, and events that are none",
         ("topic",),
     ),
     # Who is told.

@@ -142,7 +142,11 @@ def _of_counts(status: Mapping[str, Any]) -> dict[str, list[Sample]]:
         "audits_to_write": audit["audits_unwritten"],
         "alerts_to_tell": chat["waiting"],
     }
-    foreign = {status["panes_topic"]: audit["foreign"], status["alerts_topic"]: chat["foreign"]}
+    foreign = {
+        status["panes_topic"]: audit["foreign"],
+        status["alerts_topic"]: chat["foreign"],
+        **status["events_rejected"],
+    }
     segments = {"dropped": audit["segments_dropped"], "stale": audit["segments_ignored"]}
     alerts = {"delivered": chat["delivered"], "undelivered": chat["undelivered"]}
     flushed = {step: times["at_s"] for step, times in status["flushes"].items()}

@@ -19,9 +19,10 @@ from tailbudget.schemas.errors import BrokerError, UnavailableError
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.agents.audit import Audit
-from tailbudget.streams.agents.deploys import Deploys
+from tailbudget.streams.agents.deploys import DEPLOYS
+from tailbudget.streams.agents.events import Events
 from tailbudget.streams.agents.ingest import Ingest
-from tailbudget.streams.agents.signals import Signals
+from tailbudget.streams.agents.signals import SIGNALS
 from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.chores import Chore, Chores
@@ -113,8 +114,8 @@ class Worker:
         self._anomalies.owner = self._audit.owned
         self._chores = Chores(self._failed)
         self._delivery = Delivery(channels, store, self._consumer, spawn=self._chores.spawn)
-        self._deploys = Deploys(store, self._consumer)
-        self._signals = Signals(store, self._consumer)
+        self._deploys = Events(DEPLOYS, store.write_deploys, self._consumer)
+        self._signals = Events(SIGNALS, store.write_signals, self._consumer)
         self._stalls = StallGuard(self._seek)
         self._running = False
         self._add_agents()
@@ -208,6 +209,10 @@ class Worker:
             "dead_letters": dict(self._ingest.dead_letters),
             "undecoded": self._ingest.waiting,
             "audit": self._audit.status() | self._reports.status() | self._anomalies.status(),
+            "events_rejected": {
+                self.settings.kafka.deploys_topic: self._deploys.rejected,
+                self.settings.kafka.signals_topic: self._signals.rejected,
+            },
             "verdicts": self._audit.verdicts.current(self._audit.owned.services, time.monotonic()),
             "flushes": {
                 "ingest": self._ingest.flushes.status(),

@@ -73,6 +73,7 @@ def status(**changes: Any) -> dict[str, Any]:
             "reports_failed": 5,
         },
         "verdicts": [verdict()],
+        "events_rejected": {"t.deploys": 4, "t.signals": 0},
         "flushes": {"ingest": flushed.status(), "audit": FlushTimes().status()},
         "chat": {"waiting": 2, "delivered": 6, "undelivered": 7, "foreign": 0},
     } | changes
@@ -108,6 +109,12 @@ def test_sources_are_told_by_topic_and_partition() -> None:
     assert found["tailbudget_watermark_delay_seconds"] == {("t:req", "0"): 1.5}
     assert found["tailbudget_segment_age_seconds"] == {("t:req", "0"): 0.25, ("t:req", "1"): 0.0}
     assert found["tailbudget_assigned_partitions"] == {("t:req",): 2, ("t.panes",): 1}
+
+
+def test_what_is_not_ours_is_told_by_topic() -> None:
+    """Rejected deploy events and signals are counted beside messages of no worker."""
+    foreign = scraped(status())["tailbudget_foreign_messages_total"]
+    assert foreign == {("t.panes",): 1, ("t.alerts",): 0, ("t.deploys",): 4, ("t.signals",): 0}
 
 
 def test_times_are_in_seconds() -> None:
