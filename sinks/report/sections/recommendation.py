@@ -49,7 +49,8 @@ def _blocks(advice: Recommendation) -> Iterator[Block]:
     choice = CHOICES.get(advice.choice, advice.choice)
     yield Paragraph(say("Recommendation: ", Mark(choice), f". {capital(advice.reason)}"))
     yield paragraph("First step: ", f"{bare(advice.first_step) or 'nothing to do'}.")
-    yield paragraph("Until then: ", f"{bare(advice.mitigation) or 'no mitigation is known'}.")
+    if advice.mitigation != advice.first_step:
+        yield paragraph("Until then: ", f"{bare(advice.mitigation) or 'no mitigation is known'}.")
     if advice.supported:
         rows = tuple(say(*_supported(row)) for row in advice.supported)
         yield Table("The tightest SLO that the profile supports", columns(_SUPPORTED), rows)

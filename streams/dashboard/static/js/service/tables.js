@@ -49,9 +49,14 @@ export function diagnosis(panel, analysis) {
     make("p", { class: "headline" }, name(analysis.headline, 1200)),
     make("div", { class: "lists" },
       cause ? list(`Cause: ${cause.cause.replaceAll("_", " ")}`, cause.evidence) : null,
-      recommendation ? list("What to do", [recommendation.reason, recommendation.first_step && `First: ${recommendation.first_step}`, recommendation.mitigation && `Until then: ${recommendation.mitigation}`].filter(Boolean)) : null,
+      recommendation ? list("What to do", steps(recommendation)) : null,
       refused ? list("Not recommended", [refused]) : null,
       list("Before trusting it", warnings)));
+}
+
+function steps({ reason, first_step: first, mitigation }) {
+  const meanwhile = mitigation !== first && mitigation;
+  return [reason, first && `First: ${first}`, meanwhile && `Until then: ${meanwhile}`].filter(Boolean);
 }
 
 export function causes(panel, analysis) {
