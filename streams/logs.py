@@ -61,18 +61,21 @@ class Sparing(logging.Filter):
 
 
 class _Undisturbed(io.TextIOBase):
-    """Writes on, and loses a line where it cannot: a full disk under the log ends no worker."""
+    """Writes on, and loses a line where it cannot: no worker ends by a full disk or a closed log.
+
+    A closed stream raises a ValueError.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):
             self._stream.flush()
 
 
