@@ -117,6 +117,7 @@ def budget(worker: RunningWorker) -> tuple[Any, ...]:
     return worker.query(f"{sql} WHERE service = 'chat' ORDER BY at DESC LIMIT 1")[0]
 
 
+@pytest.mark.thorough
 def test_an_incident_over_a_restart_is_two_messages(
     bootstrap: str, clickhouse: ClickHouse, receiver: ChatReceiver, tmp_path: Path
 ) -> None:
@@ -184,6 +185,7 @@ def test_silence_freezes_an_alert_and_data_thaw_it(
     assert "[NO DATA] chat slo:latency cannot be judged" in receiver.taken[1]["title"]
 
 
+@pytest.mark.thorough
 def test_a_restart_during_silence_loses_no_notice(
     bootstrap: str, clickhouse: ClickHouse, receiver: ChatReceiver, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import orjson
+import pytest
 from running_worker import RunningWorker, settings_for
 
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -31,6 +32,7 @@ def wait_for_counts(worker: RunningWorker, *, committed: int, requests: int) -> 
     worker.wait_for(lambda: worker.requests("chat") == requests, "the requests")
 
 
+@pytest.mark.thorough
 def test_the_case_is_one_request_though_the_worker_changes_in_between(
     bootstrap: str, clickhouse: ClickHouse, tmp_path: Path
 ) -> None:

@@ -56,6 +56,7 @@ def test_malformed_settings(command: str, tmp_path: Path) -> None:
     assert_told(run(command, home=tmp_path), 2, "tailbudget.yaml", "line 3")
 
 
+@pytest.mark.thorough
 def test_no_broker_or_none_that_speaks_kafka(
     tmp_path: Path, clickhouse_server: ClickHouseServer
 ) -> None:
@@ -207,6 +208,7 @@ def test_an_authority_that_is_none(clickhouse_server: ClickHouseServer, tmp_path
         assert_told(run("worker", home=tmp_path), 2, str(tmp_path / name), "kafka.ssl_ca")
 
 
+@pytest.mark.thorough
 def test_a_worker_ends_though_its_broker_is_gone(tmp_path: Path) -> None:
     """SIGTERM ends a worker that cannot say goodbye, with a word about it and status 1."""
     with EmbeddedBroker(log_path=tmp_path / "broker.log") as broker:

@@ -32,6 +32,7 @@ def wait_for_counts(worker: RunningWorker, *, committed: int, requests: int) -> 
     worker.wait_for(lambda: worker.requests("chat") == requests, "the requests")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "encode"), [("otlp_json", as_json), ("otlp_proto", as_proto)])
 def test_requests_count_once_though_the_worker_changes_in_between(
     name: str, encode: object, bootstrap: str, clickhouse: ClickHouse, tmp_path: Path
