@@ -17,6 +17,7 @@ from random_records import SECOND_NS, T0_NS, random_columns
 
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.embedded import free_port
 
 SINCE = ("--since", "2026-03-02T10:00Z")
@@ -157,6 +158,10 @@ def test_beside_a_worker_that_owns_the_engine(home: Path, bootstrap: str, *, web
     try:
         deadline = time.monotonic() + PATIENCE_S
         told = "" if web else "which serves no HTTP"
+        while running_worker(home / "data") is None:  # else a report takes the engine before it
+            assert worker.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
         while True:
             status, said = run("report", "chat", *SINCE, "--format", "json", home=home)
             if said.startswith("{") if web else (told in said):  # else it still starts
