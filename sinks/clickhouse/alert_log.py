@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tailbudget.schemas.alert_rows import ChangeRow, NoticeRow
 from tailbudget.sinks.clickhouse.connection import Connection
+from tailbudget.sinks.clickhouse.rows import insert, select
 
 _TEXT: Final = pa.string()
 _AT: Final = pa.timestamp("ns", "UTC")
@@ -71,45 +72,29 @@ ORDER BY service
 
 def write_changes(connection: Connection, changes: Sequence[ChangeRow]) -> None:
     """Write changes; one that is there already is replaced by itself."""
-    _insert(connection, "alert_changes", _CHANGES, (astuple(row) for row in changes))
+    insert(connection, "alert_changes", _CHANGES, (astuple(row) for row in changes))
 
 
 def write_notices(connection: Connection, notices: Sequence[NoticeRow]) -> None:
     """Write what became of notices; a later outcome replaces an earlier one."""
     rows = ((*astuple(row)[:4], row.at_ns // 1_000_000, *astuple(row)[5:]) for row in notices)
-    _insert(connection, "alert_notices", _NOTICES, rows)
+    insert(connection, "alert_notices", _NOTICES, rows)
 
 
 def last_changes(connection: Connection, service: str) -> list[ChangeRow]:
     """Return the newest change of each alert of a service, by name."""
-    return [ChangeRow(*row) for row in _select(connection, _LAST_CHANGES, service)]
+    return [ChangeRow(*row) for row in _of(connection, _LAST_CHANGES, service)]
 
 
 def last_notices(connection: Connection, service: str) -> list[NoticeRow]:
     """Return the newest notice of each alert of a service on each channel."""
-    return [NoticeRow(*row) for row in _select(connection, _LAST_NOTICES, service)]
+    return [NoticeRow(*row) for row in _of(connection, _LAST_NOTICES, service)]
 
 
 def waiting(connection: Connection) -> list[str]:
     """Return the services with an alert that time alone may move: it fires, say."""
-    answer = connection.request("reading open alerts", lambda client: client.query(_WAITING))
-    return [row[0] for row in answer.result_rows]
+    return [row[0] for row in select(connection, _WAITING, doing="reading open alerts")]
 
 
-def _insert(
-    connection: Connection, table: str, columns: Mapping[str, Any], rows: Iterable[Sequence[Any]]
-) -> None:
-    values = list(zip(*rows, strict=True))
-    if not values:
-        return
-    arrays = [pa.array(column, kind) for column, kind in zip(values, columns.values(), strict=True)]
-    block = pa.table(arrays, list(columns))
-    connection.request(f"writing {table}", lambda client: client.insert_arrow(table, block))
-
-
-def _select(connection: Connection, sql: str, service: str) -> list[tuple[Any, ...]]:
-    answer = connection.request(
-        f"reading alerts of {service}",
-        lambda client: client.query(sql, parameters={"service": service}),
-    )
-    return [tuple(row) for row in answer.result_rows]
+def _of(connection: Connection, sql: str, service: str) -> list[tuple[Any, ...]]:
+    return select(connection, sql, {"service": service}, doing=f"reading alerts of {service}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -15,8 +15,8 @@ from tailbudget.schemas.anomaly_rows import (
     ShapeModelRow,
     SignalRow,
 )
-from tailbudget.schemas.rows import DeployRow
 from tailbudget.sinks.clickhouse.connection import Connection
+from tailbudget.sinks.clickhouse.rows import insert, select
 
 _TEXT: Final = pa.string()
 _NUMBER: Final = pa.float64()
@@ -54,12 +54,6 @@ _SIGNALS: Final = {
     "timestamp": _MS,
     "value": _NUMBER,
 }
-_ALL_DEPLOYS: Final = """
-SELECT service, env, version, toUnixTimestamp64Nano(at) AS first, toUnixTimestamp64Nano(last), kind
-FROM deploys FINAL
-WHERE service IN {services:Array(String)} AND last >= fromUnixTimestamp64Nano({since:Int64})
-ORDER BY first, env, version
-"""
 _CAUSES: Final = """
 SELECT stage, argMax(cause, (end, -window_s, score))
 FROM audit_causes FINAL
@@ -102,42 +96,32 @@ ORDER BY name, instance, timestamp
 
 def write_anomalies(connection: Connection, rows: Sequence[AnomalyRow]) -> None:
     """Write changes of anomalies; one that is there already is replaced by itself."""
-    _insert(connection, "anomalies", _ANOMALIES, map(astuple, rows))
+    insert(connection, "anomalies", _ANOMALIES, map(astuple, rows))
 
 
 def write_shape_models(connection: Connection, rows: Sequence[ShapeModelRow]) -> None:
     """Write shape models as they are."""
-    _insert(connection, "shape_models", _SHAPE_MODELS, map(astuple, rows))
+    insert(connection, "shape_models", _SHAPE_MODELS, map(astuple, rows))
 
 
 def write_cold_windows(connection: Connection, rows: Sequence[ColdWindowRow]) -> None:
     """Write cold windows; the newest version of each counts."""
-    _insert(connection, "cold_windows", _COLD_WINDOWS, map(astuple, rows))
+    insert(connection, "cold_windows", _COLD_WINDOWS, map(astuple, rows))
 
 
 def write_signals(connection: Connection, rows: Sequence[SignalRow]) -> None:
     """Write signals; the same one written again replaces itself."""
-    _insert(connection, "signals", _SIGNALS, map(astuple, rows))
-
-
-def deploys_of(
-    connection: Connection, services: Sequence[str], since_ns: int
-) -> dict[str, list[DeployRow]]:
-    """Return the deploys of some services that were last announced at or after a time."""
-    found: dict[str, list[DeployRow]] = {}
-    for row in _select(connection, _ALL_DEPLOYS, services=list(services), since=since_ns):
-        found.setdefault(row[0], []).append(DeployRow(*row))
-    return found
+    insert(connection, "signals", _SIGNALS, map(astuple, rows))
 
 
 def newest_causes(connection: Connection, service: str, since_ms: int) -> dict[str, str]:
     """Return the cause that the newest report since a time names for each stage."""
-    return dict(_select(connection, _CAUSES, service=service, since=since_ms))
+    return dict(select(connection, _CAUSES, {"service": service, "since": since_ms}))
 
 
 def newest_fits(connection: Connection, service: str, since_ms: int) -> dict[str, float]:
     """Return R² of the best covariate of each stage in the newest report since a time."""
-    return dict(_select(connection, _FITS, service=service, since=since_ms))
+    return dict(select(connection, _FITS, {"service": service, "since": since_ms}))
 
 
 def anomalies_between(
@@ -146,7 +130,7 @@ def anomalies_between(
     """Return all changes of the anomalies that went on at some moment of a range, in order."""
     rows = [
         replace(AnomalyRow(*row), cohorts=tuple(row[2]))
-        for row in _select(connection, _BETWEEN, service=service, until=until_ns)
+        for row in select(connection, _BETWEEN, {"service": service, "until": until_ns})
     ]
     over = {
         (row.stage, row.started_ns) for row in rows if row.phase in OVER and row.at_ns < since_ns
@@ -156,7 +140,7 @@ def anomalies_between(
 
 def learnt_warm_up_min(connection: Connection, service: str) -> float | None:
     """Return minutes until a service is warm after a deploy, as last learnt; None if it is not."""
-    rows = _select(connection, _LEARNT, service=service)
+    rows = select(connection, _LEARNT, {"service": service})
     return float(rows[0][0]) if rows else None
 
 
@@ -164,24 +148,7 @@ def signals_between(
     connection: Connection, service: str, since_ms: int, until_ms: int
 ) -> list[SignalRow]:
     """Return the signals of a service in a range, by name, instance and time."""
-    rows = _select(connection, _SIGNALS_BETWEEN, service=service, since=since_ms, until=until_ms)
-    return [SignalRow(*row) for row in rows]
-
-
-def _insert(
-    connection: Connection, table: str, columns: Mapping[str, Any], rows: Iterable[Sequence[Any]]
-) -> None:
-    values = list(zip(*rows, strict=True))
-    if not values:
-        return
-    arrays = [pa.array(column, kind) for column, kind in zip(values, columns.values(), strict=True)]
-    block = pa.table(arrays, list(columns))
-    connection.request(f"writing {table}", lambda client: client.insert_arrow(table, block))
-
-
-def _select(connection: Connection, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
-    table = sql.partition("FROM ")[2].split()[0]
-    answer = connection.request(
-        f"reading {table}", lambda client: client.query(sql, parameters=parameters)
+    rows = select(
+        connection, _SIGNALS_BETWEEN, {"service": service, "since": since_ms, "until": until_ms}
     )
-    return [tuple(row) for row in answer.result_rows]
+    return [SignalRow(*row) for row in rows]

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tailbudget.schemas.budgets import BudgetRow
 from tailbudget.sinks.clickhouse.connection import Connection
+from tailbudget.sinks.clickhouse.rows import insert
 
 _AT: Final = pa.timestamp("ms", "UTC")
 _COLUMNS: Final = {
@@ -27,14 +28,7 @@ _MS: Final = 1_000_000
 
 def write_budgets(connection: Connection, rows: Sequence[BudgetRow]) -> None:
     """Write rows; one that is there already is replaced by itself."""
-    if not rows:
-        return
-    values = list(zip(*(_in_ms(row) for row in rows), strict=True))
-    arrays = [
-        pa.array(column, kind) for column, kind in zip(values, _COLUMNS.values(), strict=True)
-    ]
-    block = pa.table(arrays, list(_COLUMNS))
-    connection.request("writing budgets", lambda client: client.insert_arrow("budgets", block))
+    insert(connection, "budgets", _COLUMNS, map(_in_ms, rows))
 
 
 def _in_ms(row: BudgetRow) -> tuple[object, ...]:

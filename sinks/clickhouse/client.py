@@ -171,11 +171,11 @@ class ClickHouse:
 
     def recent_deploys(self, service: str, since_ns: int) -> list[DeployRow]:
         """Return the deploys of a service that were last announced at or after a time."""
-        return records.recent_deploys(self._writer, service, since_ns)
+        return self.deploys_of([service], since_ns).get(service, [])
 
     def deploys_of(self, services: Sequence[str], since_ns: int) -> dict[str, list[DeployRow]]:
         """Return the deploys of some services that were last announced at or after a time."""
-        return anomalies.deploys_of(self._writer, services, since_ns)
+        return records.recent_deploys(self._writer, services, since_ns)
 
     def write_anomalies(self, rows: Sequence[AnomalyRow]) -> None:
         """Write changes of anomalies."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from tailbudget.schemas.audit_rows import (
 )
 from tailbudget.schemas.rows import AlertRow, DeployRow
 from tailbudget.sinks.clickhouse.connection import Connection
+from tailbudget.sinks.clickhouse.rows import insert, select
 
 _TEXT: Final = pa.string()
 _NUMBER: Final = pa.float64()
@@ -73,6 +74,12 @@ _DEPLOYS: Final = {
     "last": _AT,
     "kind": _TEXT,
 }
+_RECENT: Final = """
+SELECT service, env, version, toUnixTimestamp64Nano(at) AS first, toUnixTimestamp64Nano(last), kind
+FROM deploys FINAL
+WHERE service IN {services:Array(String)} AND last >= fromUnixTimestamp64Nano({since:Int64})
+ORDER BY first, env, version
+"""
 
 
 def write_audits(connection: Connection, audits: Sequence[AuditRow]) -> None:
@@ -82,15 +89,15 @@ def write_audits(connection: Connection, audits: Sequence[AuditRow]) -> None:
     for table, name, kind in _PARTS:
         columns = _AUDIT_KEY | {field.name: _kind(field.name) for field in fields(kind)}
         rows = ((*key, *astuple(row)) for key, audit in pairs for row in getattr(audit, name))
-        _insert(connection, table, columns, rows)
+        insert(connection, table, columns, rows)
     names = list(_AUDITS)[len(_AUDIT_KEY) :]
     whole = ((*key, *(getattr(audit, name) for name in names)) for key, audit in pairs)
-    _insert(connection, "audits", _AUDITS, whole)
+    insert(connection, "audits", _AUDITS, whole)
 
 
 def newest_reports(connection: Connection, service: str) -> dict[int, int]:
     """Return where the newest full report of each length of window ends, nanoseconds."""
-    rows = _select(
+    rows = select(
         connection,
         "SELECT window_s, toUnixTimestamp64Milli(max(end)) FROM audits"
         " WHERE service = {service:String} AND version >= {full:UInt64} GROUP BY window_s",
@@ -101,29 +108,30 @@ def newest_reports(connection: Connection, service: str) -> dict[int, int]:
 
 def write_alerts(connection: Connection, alerts: Sequence[AlertRow]) -> None:
     """Write changes of alerts."""
-    _insert(connection, "alerts", _ALERTS, (astuple(row) for row in alerts))
+    insert(connection, "alerts", _ALERTS, (astuple(row) for row in alerts))
 
 
 def write_deploys(connection: Connection, deploys: Sequence[DeployRow]) -> None:
     """Write deploys; a later announcement of the same deploy replaces the earlier one."""
-    _insert(connection, "deploys", _DEPLOYS, (astuple(row) for row in deploys))
+    insert(connection, "deploys", _DEPLOYS, (astuple(row) for row in deploys))
 
 
-def recent_deploys(connection: Connection, service: str, since_ns: int) -> list[DeployRow]:
-    """Return the deploys of a service that were last announced at or after a time, in order."""
-    rows = _select(
-        connection,
-        "SELECT service, env, version, toUnixTimestamp64Nano(at) AS first,"
-        " toUnixTimestamp64Nano(last), kind FROM deploys FINAL WHERE service = {service:String}"
-        " AND last >= fromUnixTimestamp64Nano({since:Int64}) ORDER BY first, env, version",
-        {"service": service, "since": since_ns},
-    )
-    return [DeployRow(*row) for row in rows]
+def recent_deploys(
+    connection: Connection, services: Sequence[str], since_ns: int
+) -> dict[str, list[DeployRow]]:
+    """Return the deploys of services that were last announced at or after a time, in order.
+
+    A service without any is left out.
+    """
+    found: dict[str, list[DeployRow]] = {}
+    for row in select(connection, _RECENT, {"services": list(services), "since": since_ns}):
+        found.setdefault(row[0], []).append(DeployRow(*row))
+    return found
 
 
 def incarnation(connection: Connection, topic: str, topic_id: str) -> int:
     """Return the number of this life of a topic: the first is 1, a topic made anew is the next."""
-    known = _select(
+    known = select(
         connection,
         "SELECT minIf(incarnation, topic_id = {topic_id:String}), max(incarnation),"
         " countIf(topic_id = {topic_id:String}) FROM topics WHERE topic = {topic:String}",
@@ -133,7 +141,7 @@ def incarnation(connection: Connection, topic: str, topic_id: str) -> int:
     if count:
         return int(number)
     columns = {"topic": _TEXT, "topic_id": _TEXT, "incarnation": pa.uint32()}
-    _insert(connection, "topics", columns, [(topic, topic_id, int(newest) + 1)])
+    insert(connection, "topics", columns, [(topic, topic_id, int(newest) + 1)])
     return int(newest) + 1
 
 
@@ -142,24 +150,3 @@ def _kind(name: str) -> Any:
     if name in {"evidence", "against", "missing"}:
         return _TEXTS
     return _TEXT if name in _TEXT_COLUMNS else _KINDS.get(name, _NUMBER)
-
-
-def _insert(
-    connection: Connection, table: str, columns: Mapping[str, Any], rows: Iterable[Sequence[Any]]
-) -> None:
-    values = list(zip(*rows, strict=True))
-    if not values:
-        return
-    arrays = [pa.array(column, kind) for column, kind in zip(values, columns.values(), strict=True)]
-    block = pa.table(arrays, list(columns))
-    connection.request(f"writing {table}", lambda client: client.insert_arrow(table, block))
-
-
-def _select(
-    connection: Connection, sql: str, parameters: Mapping[str, Any]
-) -> list[tuple[Any, ...]]:
-    table = sql.partition(" FROM ")[2].split()[0]
-    answer = connection.request(
-        f"reading {table}", lambda client: client.query(sql, parameters=dict(parameters))
-    )
-    return [tuple(row) for row in answer.result_rows]

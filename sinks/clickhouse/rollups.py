@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tailbudget.sinks.clickhouse.connection import Connection
+from tailbudget.sinks.clickhouse.rows import select
 
 _SECOND_NS: Final = 1_000_000_000
 _COLUMNS: Final = {
@@ -171,11 +172,7 @@ def _select(connection: Connection, sql: str, spans: Spans) -> list[tuple[Any, .
         "since": _second(spans.since_ns),
         "until": _second(spans.until_ns),
     }
-    answer = connection.request(
-        f"looking for panes of {spans.service}",
-        lambda client: client.query(sql, parameters=parameters),
-    )
-    return [tuple(row) for row in answer.result_rows]
+    return select(connection, sql, parameters, doing=f"looking for panes of {spans.service}")
 
 
 def _second(time_ns: int) -> int:

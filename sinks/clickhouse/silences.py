@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tailbudget.schemas.silences import Silence
 from tailbudget.sinks.clickhouse.connection import Connection
+from tailbudget.sinks.clickhouse.rows import insert, select
 
 _AT: Final = pa.timestamp("ms", "UTC")
 _COLUMNS: Final = {
@@ -33,15 +34,10 @@ def write_silence(connection: Connection, silence: Silence) -> None:
     """Write a silence; a newer version replaces an older one."""
     values = astuple(silence)
     row = (*values[:3], silence.begins_ns // _MS, silence.ends_ns // _MS, *values[5:])
-    arrays = [pa.array([value], kind) for value, kind in zip(row, _COLUMNS.values(), strict=True)]
-    block = pa.table(arrays, list(_COLUMNS))
-    connection.request("writing a silence", lambda client: client.insert_arrow("silences", block))
+    insert(connection, "silences", _COLUMNS, [row])
 
 
 def silences(connection: Connection, after_ns: int) -> list[Silence]:
     """Return the silences that end after a time, the first to end first."""
-    answer = connection.request(
-        "reading silences",
-        lambda client: client.query(_SELECT, parameters={"after": after_ns // _MS}),
-    )
-    return [Silence(*row) for row in answer.result_rows]
+    rows = select(connection, _SELECT, {"after": after_ns // _MS})
+    return [Silence(*row) for row in rows]
