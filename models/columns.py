@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import TypeVar, overload
@@ -92,6 +92,12 @@ def _chosen(columns: Columns, rows: slice | NDArray[np.intp], ids: Sequence[str]
         operation=None if columns.operation is None else columns.operation[rows],
         attempt=None if columns.attempt is None else columns.attempt[rows],
     )
+
+
+def with_stages(columns: Columns, stages: Mapping[str, NDArray[np.float64]]) -> Columns:
+    """Return the rows with these stages [n] each, and no others."""
+    names = tuple(sorted(stages))
+    return replace(columns, stages=names, stage_ms=np.array([stages[name] for name in names]))
 
 
 def detached(columns: Columns) -> Columns:

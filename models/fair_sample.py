@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tailbudget.models.sample import KEEP, NO_LIMIT
+from tailbudget.models.sample import KEEP, NO_LIMIT, fair
 from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.summary import Sample, Summary
 
@@ -29,7 +29,7 @@ def fair_sample(whole: Summary, pane_ns: int, cohort_of: Mapping[int, Cohort]) -
     sample = whole.sample
     if not len(sample.tau):
         return whole
-    low = np.flatnonzero((sample.hash < sample.tau[0]) | (sample.tau[0] == NO_LIMIT))
+    low = fair(sample)
     limit = _limit(sample, low, pane_ns, cohort_of)
     if limit >= sample.tau[0]:
         return whole

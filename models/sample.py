@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.order import order, run_sizes, run_starts
+from tailbudget.schemas.summary import Sample
 
 SLOWEST: Final = 2
 NO_LIMIT: Final = np.uint64(2**64 - 1)
@@ -75,6 +76,13 @@ class Choice:
     at: NDArray[np.intp]
     slowest: NDArray[np.bool_]
     tau: NDArray[np.uint64]
+
+
+def fair(sample: Sample) -> NDArray[np.intp]:
+    """Return which records are of the uniform sample; the slowest, kept besides, would bias it."""
+    tau = sample.tau[sample.group]
+    # A group whose records are all kept has the largest hash as its limit, that one included.
+    return np.flatnonzero((sample.hash < tau) | (tau == NO_LIMIT))
 
 
 def choose(rows: Rows, tau: NDArray[np.uint64], keep: Keep) -> Choice:

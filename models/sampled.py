@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.sample import fair
 from tailbudget.models.sketch import bucket_index
 from tailbudget.models.tail import FAST, SLOW, Band, band_limits_ms
 from tailbudget.schemas.summary import TOTAL, Summary
@@ -63,10 +64,7 @@ class Sampled:
 def sampled(summary: Summary) -> Sampled:
     """Return the uniform sample of a summary of one group (none of an empty summary)."""
     sample = summary.sample
-    tau = sample.tau[sample.group] if len(sample.group) else np.zeros(0, np.uint64)
-    # A group whose records are all kept has the largest hash as its limit, that one included.
-    everything = tau == np.iinfo(np.uint64).max
-    at = np.flatnonzero((sample.hash < tau) | everything)
+    at = fair(sample)
     stages = len(summary.stages)
     return Sampled(
         ids=tuple(sample.ids[i] for i in at.tolist()),

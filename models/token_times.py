@@ -8,12 +8,12 @@ tell its time to the first token cannot be known to keep it, and is not good.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.columns import with_stages
 from tailbudget.models.ranks import ranks, requests_needed
 from tailbudget.models.sketch import nearest_rank
 from tailbudget.schemas.records import GOODPUT, TOKEN_TIMES, TPOT, TTFT, Columns, Outcome
@@ -48,8 +48,7 @@ def with_goodput(columns: Columns, target: GoodputTarget | None) -> Columns:
     if not good.any():
         return columns
     stages[GOODPUT] = np.where(good, columns.total_ms, np.nan)
-    names = tuple(sorted(stages))
-    return replace(columns, stages=names, stage_ms=np.array([stages[name] for name in names]))
+    return with_stages(columns, stages)
 
 
 def token_timings(

@@ -21,7 +21,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.anomaly_rows import (
     DEPLOY_WITHIN_NS,
     cold_rows,
-    mark,
+    marks,
     shape_rows,
 )
 from tailbudget.streams.anomaly_telling import CAUSE_WITHIN_MS, Telling
@@ -52,6 +52,7 @@ class Anomalies:
         store: ClickHouse.
         states: what was saved by whoever had a service before.
         outbox: publishes states and alerts.
+        owner: has the services.
         incarnation: number of the panes topic's life: its offsets begin anew with each.
     """
 
@@ -62,6 +63,7 @@ class Anomalies:
         store: ClickHouse,
         states: States,
         outbox: Outbox,
+        owner: Owner,
         incarnation: int,
     ) -> None:
         self._settings = settings
@@ -69,21 +71,13 @@ class Anomalies:
         self._store = store
         self._states = states
         self._outbox = outbox
+        self._owner = owner
         self._known: dict[int, dict[str, bytes]] = {}
         self._watched: dict[str, Watched] = {}
         self._epoch = 0
         self._looked_s = 0.0
         self._working = asyncio.Lock()
-        self._telling = Telling(store, outbox)
-
-    @property
-    def owner(self) -> Owner:
-        """Whoever has the services."""
-        return self._telling.owner
-
-    @owner.setter
-    def owner(self, owner: Owner) -> None:
-        self._telling.owner = owner
+        self._telling = Telling(store, outbox, owner)
 
     def revoke(self) -> None:
         """Forget everything: new owners read it from the topics."""
@@ -167,7 +161,7 @@ class Anomalies:
         return self._watched.get(name) is found
 
     async def _step(self, name: str, found: Watched) -> None:
-        watch, now_ns = found.watch, self.owner.event_ns(name)
+        watch, now_ns = found.watch, self._owner.event_ns(name)
         if now_ns is None:
             return
         waiting = watch.waiting()
@@ -210,13 +204,12 @@ class Anomalies:
         try:
             since_ms = at_ns // _MS - CAUSE_WITHIN_MS
             fits = await asyncio.to_thread(self._store.newest_fits, name, since_ms)
-            rows = shape_rows(name, guard, at_ns, found.described, fits)
+            now = marks(guard)
+            rows = shape_rows(name, guard, at_ns, (found.described, now), fits)
             await asyncio.to_thread(self._store.write_shape_models, rows)
             fresh = [row for row in cold if row not in found.cold]
             await asyncio.to_thread(self._store.write_cold_windows, fresh)
-            states = guard.states().items()
-            found.described = {key: mark(guard, k, state) for k, (key, state) in enumerate(states)}
-            found.cold = cold
+            found.described, found.cold = now, cold
         except UnavailableError as error:
             log.warning("models are not described", service=name, error=error.message)
         found.described_ns = at_ns
@@ -228,7 +221,7 @@ class Anomalies:
         if not names or now_s - self._looked_s < DEPLOYS_S:
             return
         self._looked_s = now_s
-        now = [at for name in names if (at := self.owner.event_ns(name)) is not None]
+        now = [at for name in names if (at := self._owner.event_ns(name)) is not None]
         since_ns = min(now, default=0) - DEPLOY_WITHIN_NS
         try:
             found = await asyncio.to_thread(self._store.deploys_of, names, since_ns)

@@ -17,6 +17,9 @@ from tailbudget.schemas.verdicts import Audit
 DEPLOY_WITHIN_NS: Final = 24 * 3600 * 1_000_000_000
 """A deploy that is older than a day is no neighbour of an onset."""
 
+Marks = Mapping[StageCohort, tuple[State, float]]
+"""State of each model and the sum of its coefficients, by which a change is seen."""
+
 _MS: Final = 1_000_000
 
 
@@ -75,12 +78,15 @@ def nearest_deploy(windows: Sequence[ColdWindow], onset_ns: int) -> ColdWindow |
     return max(before, key=lambda window: window.start_ns, default=None)
 
 
+def marks(guard: Guard) -> Marks:
+    """Return the marks of all models, in the order of their keys."""
+    beta = guard.shapes.bank.beta
+    states = guard.states().items()
+    return {key: (state, float(beta[k].sum())) for k, (key, state) in enumerate(states)}
+
+
 def shape_rows(
-    service: str,
-    guard: Guard,
-    at_ns: int,
-    told: Mapping[StageCohort, tuple[State, float]],
-    fits: Mapping[str, float],
+    service: str, guard: Guard, at_ns: int, changed: tuple[Marks, Marks], fits: Mapping[str, float]
 ) -> list[ShapeModelRow]:
     """Return the models that changed since they were told.
 
@@ -88,20 +94,15 @@ def shape_rows(
         service: the service's name.
         guard: what holds them.
         at_ns: event time.
-        told: state and rows of each key when it was told last.
+        changed: marks of when they were told last, and of now.
         fits: R² of the best covariate of each stage, as the newest report has it.
     """
+    told, now = changed
     return [
-        _shape_row(service, guard, k, state, (at_ns, fits))
-        for k, (key, state) in enumerate(guard.states().items())
-        if told.get(key) != mark(guard, k, state)
+        _shape_row(service, guard, k, mark[0], (at_ns, fits))
+        for k, (key, mark) in enumerate(now.items())
+        if told.get(key) != mark
     ]
-
-
-def mark(guard: Guard, index: int, state: State) -> tuple[State, float]:
-    """Return what tells a model from what it was a minute ago."""
-    bank = guard.shapes.bank
-    return state, float(bank.beta[index].sum())
 
 
 def _shape_row(

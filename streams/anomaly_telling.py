@@ -19,7 +19,7 @@ from tailbudget.streams.anomaly_watch import AnomalyWatch
 from tailbudget.streams.outbox import Outbox
 from tailbudget.streams.retrying import retrying
 from tailbudget.streams.signal_evidence import SPAN_MS, signal_evidence
-from tailbudget.streams.watched import Nobody, Owner, Watched
+from tailbudget.streams.watched import Owner, Watched
 
 log = structlog.get_logger()
 
@@ -38,15 +38,13 @@ class Telling:
     Args:
         store: ClickHouse.
         outbox: publishes alerts.
-
-    Attributes:
         owner: has the services.
     """
 
-    def __init__(self, store: ClickHouse, outbox: Outbox) -> None:
+    def __init__(self, store: ClickHouse, outbox: Outbox, owner: Owner) -> None:
         self._store = store
         self._outbox = outbox
-        self.owner: Owner = Nobody()
+        self._owner = owner
 
     async def tell(self, name: str, found: Watched) -> None:
         """Publish what is not told, then write it; what ClickHouse does not take comes again."""
@@ -74,7 +72,7 @@ class Telling:
         found.alerted = 0
 
     async def _alert(self, row: AnomalyRow, deploy: ColdWindow | None) -> None:
-        service = self.owner.owned(row.service)
+        service = self._owner.owned(row.service)
         if service is None:
             return
         signals = await self._signals(row)
@@ -86,7 +84,7 @@ class Telling:
     async def clear(self, name: str, found: Watched, now_ns: int) -> None:
         """End what was open when its models were lost, as with a broker that keeps nothing."""
         known = found.watch.open
-        service = self.owner.owned(name)
+        service = self._owner.owned(name)
         try:
             rows = await asyncio.to_thread(self._store.anomalies_between, name, now_ns, now_ns)
             over = {(row.stage, row.started_ns) for row in rows if row.phase in OVER}

@@ -81,13 +81,8 @@ class EmbeddedBroker:
         process, self._process = self._process, None
         if process is None:
             return
-        process.terminate()
-        try:
-            # It waits five seconds for clients that stay connected; there is nothing to save.
-            process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        # It waits five seconds for clients that stay connected; there is nothing to save.
+        end_process(process, _STOP_S)
 
     def alive(self) -> bool:
         """Say whether the process still runs."""
@@ -172,6 +167,16 @@ def _require_free(port: int) -> None:
                 f"the embedded broker cannot listen on port {port}: {error.strerror}",
                 remedy="choose another port, or none to have a free one chosen",
             ) from None
+
+
+def end_process(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """End a process in order, and at once where that takes longer than it may."""
+    process.terminate()
+    try:
+        process.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def dies_with(parent: int) -> Callable[[], None] | None:

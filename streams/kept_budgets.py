@@ -10,6 +10,7 @@ from tailbudget.models.instants import rfc3339
 from tailbudget.schemas.budgets import KeptBudget, KeptSilence
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.streams.history import Span
+from tailbudget.streams.sql_text import sql_text
 
 Rows = Sequence[Sequence[Any]]
 Query = Callable[[str], Rows]
@@ -24,7 +25,7 @@ SELECT
     objective, toUnixTimestamp64Milli(at), total, bad, target_pct, left_pct, corrected_pct,
     burn_rate, toUnixTimestamp64Milli(exhausted_at), status
 FROM budgets FINAL
-WHERE service = '{service}' AND at > fromUnixTimestamp64Milli({since})
+WHERE service = {service} AND at > fromUnixTimestamp64Milli({since})
     AND at <= fromUnixTimestamp64Milli({until})
 ORDER BY objective, at DESC
 LIMIT 1 BY objective
@@ -32,7 +33,7 @@ LIMIT 1 BY objective
 _SILENCES: Final = """
 SELECT alert, toUnixTimestamp64Milli(begins), toUnixTimestamp64Milli(ends), reason
 FROM silences FINAL
-WHERE service = '{service}' AND begins < fromUnixTimestamp64Milli({until})
+WHERE service = {service} AND begins < fromUnixTimestamp64Milli({until})
     AND ends > fromUnixTimestamp64Milli({start})
 ORDER BY begins, id
 """
@@ -50,7 +51,7 @@ def with_budgets(audit: Audit, query: Query, span: Span) -> Audit:
         ClickHouseError: it does not answer.
     """
     wanted = {
-        "service": audit.provenance.service.replace("\\", "\\\\").replace("'", "\\'"),
+        "service": sql_text(audit.provenance.service),
         "since": span.start_ns // _NS - _DAY_MS,
         "start": span.start_ns // _NS,
         "until": span.end_ns // _NS,

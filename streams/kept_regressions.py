@@ -12,6 +12,7 @@ from tailbudget.schemas.verdicts import Audit
 from tailbudget.streams.history import Span
 from tailbudget.streams.kept_budgets import Query
 from tailbudget.streams.signal_evidence import SPAN_MS, signal_evidence
+from tailbudget.streams.sql_text import sql_text
 
 _NS: Final = 1_000_000
 _STATES_MS: Final = 900_000
@@ -23,7 +24,7 @@ SELECT
     toUnixTimestamp64Nano(ended_at), cohorts, effect_pct, low_pct, high_pct, effect_ms,
     expected_ms, measured_ms, deploy, cause
 FROM regressions
-WHERE service = '{service}' AND started_at < fromUnixTimestamp64Milli({until})
+WHERE service = {service} AND started_at < fromUnixTimestamp64Milli({until})
     AND (ended_at IS NULL OR ended_at >= fromUnixTimestamp64Milli({start}))
 ORDER BY started_at, stage
 """
@@ -33,7 +34,7 @@ FROM
 (
     SELECT stage, cohort, argMax(state, shape_models.at) AS state
     FROM shape_models
-    WHERE service = '{service}' AND at >= fromUnixTimestamp64Milli({recent})
+    WHERE service = {service} AND at >= fromUnixTimestamp64Milli({recent})
         AND at < fromUnixTimestamp64Milli({until})
     GROUP BY stage, cohort
 )
@@ -42,12 +43,12 @@ ORDER BY stage, state
 """
 _SIGNALS: Final = """
 SELECT name, instance, toUnixTimestamp64Milli(timestamp), value FROM signals FINAL
-WHERE service = '{service}' AND timestamp >= fromUnixTimestamp64Milli({since})
+WHERE service = {service} AND timestamp >= fromUnixTimestamp64Milli({since})
     AND timestamp < fromUnixTimestamp64Milli({until})
 """
 _LEARNT: Final = """
 SELECT argMax(learnt_min, (start, written)) FROM cold_windows FINAL
-WHERE service = '{service}' AND source != 'suspected' AND isNotNull(learnt_min)
+WHERE service = {service} AND source != 'suspected' AND isNotNull(learnt_min)
 HAVING count() > 0
 """
 
@@ -65,7 +66,7 @@ def with_regressions(audit: Audit, query: Query, span: Span) -> Audit:
     """
     until = span.end_ns // _NS
     wanted = {
-        "service": audit.provenance.service.replace("\\", "\\\\").replace("'", "\\'"),
+        "service": sql_text(audit.provenance.service),
         "start": span.start_ns // _NS,
         "recent": max(until - _STATES_MS, span.start_ns // _NS),
         "until": until,

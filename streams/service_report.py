@@ -24,7 +24,7 @@ from tailbudget.streams.ask_worker import refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Span
-from tailbudget.streams.kept_budgets import Rows, with_budgets
+from tailbudget.streams.kept_budgets import Query, Rows, with_budgets
 from tailbudget.streams.kept_regressions import with_regressions
 from tailbudget.streams.promised import ASSUMED, last_promised
 from tailbudget.streams.rules import declared_workload, goodput, token_timing
@@ -123,8 +123,7 @@ def ask_report(
     elif asked.slo is None and (promised := last_promised(settings, past.service)) is not None:
         asked = replace(asked, slo=promised, assumptions=(ASSUMED,))
     query = partial(_ask, settings)
-    drawn = with_budgets(report(evidence, asked), query, past.span)
-    return with_regressions(drawn, query, past.span), evidence
+    return _with_kept(report(evidence, asked), query, past.span), evidence
 
 
 def _ask_worker(worker: Mapping[str, Any], past: Past) -> Evidence:
@@ -150,7 +149,12 @@ def service_report(settings: Settings, store: ClickHouse, past: Past) -> Audit:
     def query(sql: str) -> Rows:
         return store.query(sql).rows
 
-    return with_regressions(with_budgets(drawn, query, past.span), query, past.span)
+    return _with_kept(drawn, query, past.span)
+
+
+def _with_kept(drawn: Audit, query: Query, span: Span) -> Audit:
+    """Return a report with what a worker keeps beside the panes."""
+    return with_regressions(with_budgets(drawn, query, span), query, span)
 
 
 def _ask(settings: Settings, query: str) -> Rows:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from tailbudget.schemas.anomalies import StageCohort, State
 from tailbudget.schemas.anomaly_rows import ColdWindowRow
 from tailbudget.schemas.sections import ColdWindow
+from tailbudget.streams.anomaly_rows import Marks
 from tailbudget.streams.anomaly_watch import AnomalyWatch
 from tailbudget.streams.owned_service import OwnedService
 
@@ -42,7 +42,7 @@ class Watched:
     alerted: int = 0
     retry_s: float = 0.0
     described_ns: int = 0
-    described: dict[StageCohort, tuple[State, float]] = field(default_factory=dict)
+    described: Marks = field(default_factory=dict)
     cold: tuple[ColdWindowRow, ...] = ()
     cleared: bool = False
 
@@ -62,17 +62,3 @@ class Owner(Protocol):
     def event_ns(self, name: str) -> int | None:
         """Return its event time; None when it is not ours."""
         ...
-
-
-class Nobody:
-    """Has no service."""
-
-    def owned(self, name: str) -> OwnedService | None:
-        """Return None."""
-        del name
-        return None
-
-    def event_ns(self, name: str) -> int | None:
-        """Return None."""
-        del name
-        return None

@@ -34,6 +34,7 @@ from tailbudget.streams.kafka import admin, kafka_config
 from tailbudget.streams.memory import TRIM_S, give_back
 from tailbudget.streams.model_states import ModelStates
 from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.owned import Owned
 from tailbudget.streams.rolling_reports import RollingReports
 from tailbudget.streams.rules import rules
 from tailbudget.streams.silences import REFRESH_S, Silences
@@ -92,14 +93,16 @@ class Worker:
             incarnations=lives,
             positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
         )
+        self._owned = Owned(settings.stream)
         self._anomalies = Anomalies(
             settings,
             store=store,
             states=ModelStates(kafka_config(settings.kafka), settings.kafka.models_topic),
             outbox=self._outbox(),
+            owner=self._owned,
             incarnation=lives[settings.kafka.panes_topic],
         )
-        self._reports = RollingReports(settings, store, self._settled)
+        self._reports = RollingReports(settings, store, self._owned.settled)
         self._silences = Silences(store)
         self._audit = Audit(
             settings,
@@ -107,11 +110,11 @@ class Worker:
             consumer=self._consumer,
             outbox=self._outbox(),
             incarnation=lives[settings.kafka.panes_topic],
+            owned=self._owned,
             anomalies=self._anomalies,
             silences=self._silences,
             report=self._reports.newest,
         )
-        self._anomalies.owner = self._audit.owned
         self._chores = Chores(self._failed)
         self._delivery = Delivery(channels, store, self._consumer, spawn=self._chores.spawn)
         self._deploys = Events(DEPLOYS, store.write_deploys, self._consumer)
@@ -213,7 +216,7 @@ class Worker:
                 self.settings.kafka.deploys_topic: self._deploys.rejected,
                 self.settings.kafka.signals_topic: self._signals.rejected,
             },
-            "verdicts": self._audit.verdicts.current(self._audit.owned.services, time.monotonic()),
+            "verdicts": self._audit.verdicts.current(self._owned.services, time.monotonic()),
             "flushes": {
                 "ingest": self._ingest.flushes.status(),
                 "audit": self._audit.flushes.status(),
@@ -226,9 +229,6 @@ class Worker:
                 "silences": self._silences.running(),
             },
         }
-
-    def _settled(self) -> dict[str, int]:
-        return self._audit.owned.settled()
 
     def _assigned(self) -> set[TP]:
         try:
@@ -287,7 +287,7 @@ class Worker:
                 await self._audit.flush()
 
     async def _unstall(self) -> None:
-        await self._stalls.look(self._audit.owned.standings(self._ingest.reached))
+        await self._stalls.look(self._owned.standings(self._ingest.reached))
 
     async def _seek(self, tp: TP, offset: int) -> None:
         await self.app.consumer.seek(tp, offset)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.causes.names import NO_COMPONENT
+from tailbudget.models.sample import fair
 from tailbudget.schemas.anomalies import StageCohort, TickRows
 from tailbudget.schemas.cohorts import Cohort, cohort_text, without_instance
 from tailbudget.schemas.summary import TOTAL, Summary
@@ -53,20 +54,19 @@ def records_of(summary: Summary) -> Records:
     are taken together: they do the same work, and a new one has nothing to learn anew.
     """
     sample = summary.sample
-    tau = sample.tau[sample.group]
-    fair = np.flatnonzero(sample.hash < tau) if len(tau) else np.zeros(0, np.intp)
+    kept = fair(sample)
     own = [s for s, name in enumerate(summary.stages) if name not in NO_COMPONENT]
     shown = own or [summary.stages.index(TOTAL)]
     texts = [_text(cohort) for cohort in summary.cohorts]
     cohorts = tuple(sorted(set(texts)))
     number = {text: i for i, text in enumerate(cohorts)}
     of_group = np.array([number[text] for text in texts], np.int64)
-    values = sample.values[fair]
+    values = sample.values[kept]
     return Records(
-        ts_ns=sample.ts_ns[fair],
-        hash=sample.hash[fair],
+        ts_ns=sample.ts_ns[kept],
+        hash=sample.hash[kept],
         cohorts=cohorts,
-        cohort=of_group[sample.group[fair]],
+        cohort=of_group[sample.group[kept]],
         stages=tuple(summary.stages[s] for s in shown),
         ms=values[:, shown],
         covariates=summary.covariates,

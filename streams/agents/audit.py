@@ -55,7 +55,6 @@ class Audit:
     """State of the audit agent over the panes partitions assigned to this worker.
 
     Attributes:
-        owned: the partitions, and the services on them.
         written: panes written to ClickHouse.
         flushes: how long writing them took.
         verdicts: the newest of each service and window.
@@ -69,6 +68,7 @@ class Audit:
         consumer: Callable[[], Any],
         outbox: Outbox,
         incarnation: int,
+        owned: Owned,
         anomalies: Anomalies,
         silences: Silences,
         report: Callable[[str], Report | None],
@@ -76,7 +76,7 @@ class Audit:
         self.written = 0
         self.flushes = FlushTimes()
         self.verdicts = NewestVerdicts()
-        self.owned = Owned(settings.stream)
+        self._owned = owned
         self._unwritten = Unwritten(store)
         self._settings = settings
         self._store = store
@@ -99,7 +99,7 @@ class Audit:
         """Consume polls until the app stops."""
         async for event in stream.noack().events():
             await self._ready.wait()
-            partition = self.owned.partitions.get(event.message.tp.partition)
+            partition = self._owned.partitions.get(event.message.tp.partition)
             if partition is not None and self._current(event.message.generation_id):
                 with contextlib.suppress(RevokedError):
                     await self._take(partition, event.value)
@@ -115,15 +115,15 @@ class Audit:
 
     def assign(self, partitions: Iterable[TP]) -> None:
         """Start these partitions of the panes topic at their committed offsets."""
-        self.owned.assign(partitions)
+        self._owned.assign(partitions)
         self._woken = False
         self._ready.set()
 
     def revoke(self) -> None:
         """Forget everything: new owners read it from ClickHouse and the panes topic."""
         self._ready.clear()
-        self.owned.leave()
-        self.owned.services.clear()
+        self._owned.leave()
+        self._owned.services.clear()
         self._anomalies.revoke()
         self.verdicts.clear()
         self._due.clear()
@@ -132,13 +132,13 @@ class Audit:
 
     async def wake(self) -> None:
         """Open services that send nothing but whose alerts wait, so that silence is noticed."""
-        if self._woken or not self.owned.partitions:
+        if self._woken or not self._owned.partitions:
             return
         self._woken = True
         waiting = await self._opening.waiting()
         self._woken = self._woken and waiting is not None
         for name, number, newest_ns in waiting or ():
-            partition = self.owned.partitions.get(number)
+            partition = self._owned.partitions.get(number)
             if partition is not None:
                 with contextlib.suppress(RevokedError):
                     await self._open(name, partition, newest_ns)
@@ -148,22 +148,22 @@ class Audit:
         began = time.perf_counter()
         if time.monotonic() - self._noticed >= NOTICE_S:
             self._noticed = time.monotonic()
-            self._due |= dict.fromkeys(self.owned.services)
+            self._due |= dict.fromkeys(self._owned.services)
         while self._due and time.perf_counter() - began < JUDGE_SHARE:
             name = next(iter(self._due))
             del self._due[name]
-            service = self.owned.services[name]
+            service = self._owned.services[name]
             await self._judge(name, service)
             await asyncio.sleep(0)
         await self._outbox.drain()
 
     async def _judge(self, name: str, service: OwnedService) -> None:
-        held = list(self.owned.partitions[service.partition].assembly.held(name))
-        now_ns = self.owned.now_ns(service)
+        held = list(self._owned.partitions[service.partition].assembly.held(name))
+        now_ns = self._owned.now_ns(service)
         for row in service.audit.rolling(now_ns, held):
             self._unwritten.audit(row)
             self.verdicts.note(row, time.monotonic())
-        clock_ns = service.clock_ns(now_ns, self.owned.heard, time.monotonic())
+        clock_ns = service.clock_ns(now_ns, self._owned.heard, time.monotonic())
         alerts = service.judge(
             now_ns, clock_ns, held, lambda: explained(service, self._report(name))
         )
@@ -173,11 +173,11 @@ class Audit:
     async def flush(self) -> None:
         """Write what changed to ClickHouse, then let the panes topic be committed behind it."""
         async with self._flushing:
-            services = list(self.owned.services.values())
+            services = list(self._owned.services.values())
             rows = [
                 row for service in services for row in service.panes.dirty(self._version(service))
             ]
-            settling = [self.owned.settles_ns(service) for service in services]
+            settling = [self._owned.settles_ns(service) for service in services]
             began_s = time.monotonic()
             if await self._unwritten.write(rows):
                 self.flushes.add(time.monotonic() - began_s, at_s=time.time())
@@ -191,19 +191,19 @@ class Audit:
 
     async def reach(self, offsets: Mapping[int, int]) -> None:
         """Wait until what is ours of the panes topic is taken up to these offsets."""
-        while not self.owned.has(offsets):
+        while not self._owned.has(offsets):
             self._moved.clear()
             await self._moved.wait()
 
     @property
     def pending_bytes(self) -> int:
         """Bytes of summaries and audits that are not yet durable, those held included."""
-        return self._unwritten.size + self.owned.held_bytes()
+        return self._unwritten.size + self._owned.held_bytes()
 
     def status(self) -> dict[str, Any]:
         """Return what an operator wants to know, for `/status`."""
         return {
-            **self.owned.status(self._consumer().behind),
+            **self._owned.status(self._consumer().behind),
             "due": len(self._due),
             "audits_unwritten": len(self._unwritten.audits),
             "pending_bytes": self.pending_bytes,
@@ -217,7 +217,7 @@ class Audit:
                 continue
             message = partition.receive(raw)
             if isinstance(message, protocol.Mark):
-                self.owned.arrived[message.source] = time.monotonic()
+                self._owned.arrived[message.source] = time.monotonic()
             elif message is not None:
                 await self._touch(message, partition)
             partition.next_offset = raw.offset + 1
@@ -228,9 +228,9 @@ class Audit:
     async def _touch(self, message: protocol.Segment, partition: OwnedPartition) -> None:
         now = time.monotonic()
         spoken = {span.source: now for span in message.spans}
-        self.owned.arrived |= spoken
-        self.owned.heard |= spoken
-        service = self.owned.services.get(message.service)
+        self._owned.arrived |= spoken
+        self._owned.heard |= spoken
+        service = self._owned.services.get(message.service)
         if service is None:
             event_ns = min(span.watermark_ns for span in message.spans)
             service = await self._open(message.service, partition, event_ns)
@@ -245,17 +245,17 @@ class Audit:
             RevokedError: the partition is no longer ours.
         """
         async with self._turn:
-            if (known := self.owned.services.get(name)) is not None:
+            if (known := self._owned.services.get(name)) is not None:
                 return known
             service = await self._opening.open(name, partition.tp.partition, event_ns)
             await self._anomalies.open(name, partition.tp.partition)
-            self.owned.require(partition)
+            self._owned.require(partition)
             service.seen = time.monotonic()
-            self.owned.services[name] = service
+            self._owned.services[name] = service
             return service
 
     async def _fold(self, partition: OwnedPartition, name: str, folded: list[Folded]) -> None:
-        service = self.owned.services.get(name)
+        service = self._owned.services.get(name)
         sources = {source for one in folded for source in one.ends}
         if service is None:
             watermarks = partition.assembly.watermarks()
@@ -266,7 +266,7 @@ class Audit:
             stored = await retrying(
                 lambda: asyncio.to_thread(self._store.read_panes, name, missing)
             )
-            self.owned.require(partition)
+            self._owned.require(partition)
             service.panes.load(missing, stored)
         for one in folded:
             self._unwritten.size += one.size
@@ -277,23 +277,23 @@ class Audit:
 
     def _version(self, service: OwnedService) -> int:
         """Return a row version that grows with the panes topic, over its re-creations too."""
-        return (self._incarnation << 40) | self.owned.partitions[service.partition].next_offset
+        return (self._incarnation << 40) | self._owned.partitions[service.partition].next_offset
 
     def _advance(self) -> None:
         now = time.monotonic()
-        gone = {name for name, at in self.owned.arrived.items() if now - at > GONE_S}
-        for partition in self.owned.partitions.values():
+        gone = {name for name, at in self._owned.arrived.items() if now - at > GONE_S}
+        for partition in self._owned.partitions.values():
             floors = (
-                self.owned.floor(partition, gone),
+                self._owned.floor(partition, gone),
                 self._anomalies.floor(partition.tp.partition),
             )
             self._consumer().advance(partition.tp, min(f for f in floors if f is not None))
 
     def _forget(self) -> None:
         idle = time.monotonic() - FORGET_S
-        for name in self.owned.quiet(keep_s=KEEP_S, idle=idle):
+        for name in self._owned.quiet(keep_s=KEEP_S, idle=idle):
             if self._anomalies.forget(name):
-                del self.owned.services[name]
+                del self._owned.services[name]
                 self._due.pop(name, None)
 
     def _current(self, generation: int) -> bool:

@@ -28,9 +28,7 @@ def dashboard(
 
     Example: `tailbudget dashboard --data ./demo --port 6070`
     """
-    chosen = settings(config)
-    if data is not None:
-        chosen = chosen.in_directory(data)
+    chosen = settings(config, data)
     if port is not None:
         web = chosen.web.model_copy(update={"port": port})
         chosen = chosen.model_copy(update={"web": web})

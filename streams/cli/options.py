@@ -31,6 +31,11 @@ Config = Annotated[
     ),
 ]
 
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="The directory of an embedded `up`."),
+]
+
 ScenarioName = Annotated[
     str | None,
     typer.Option(
@@ -53,13 +58,21 @@ _AGO_S: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0, "w": 604_800.0
 _UNIT_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
 
 
-def settings(config: Path | None) -> Settings:
+def settings(config: Path | None, data: Path | None = None) -> Settings:
     """Return the settings of a file, or of ./tailbudget.yaml, or of the environment alone.
+
+    Args:
+        config: the file; None looks for ./tailbudget.yaml.
+        data: the directory of an embedded `up`, in place of what they say of ClickHouse.
 
     Raises:
         ConfigError: something in them is wrong.
     """
-    path = config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    loaded = _loaded(config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None))
+    return loaded if data is None else loaded.in_directory(data)
+
+
+def _loaded(path: Path | None) -> Settings:
     loaded = load(path, os.environ)
     if not loaded.openslo:
         return loaded

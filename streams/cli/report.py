@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,7 +11,7 @@ from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.settings import parse_slo
 from tailbudget.streams.cli import judging
 from tailbudget.streams.cli.judging import Format
-from tailbudget.streams.cli.options import Config, instant_ns, settings
+from tailbudget.streams.cli.options import Config, Data, instant_ns, settings
 
 
 def report(
@@ -27,10 +26,7 @@ def report(
         typer.Option("--until", metavar="WHEN", help="Until when, likewise; else until now."),
     ] = None,
     config: Config = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="The directory of an embedded `up`."),
-    ] = None,
+    data: Data = None,
     slo: judging.Slo = None,
     slow_request_threshold: judging.SlowThreshold = "p95",
     propose_slo: judging.ProposeSlo = False,
@@ -55,9 +51,7 @@ def report(
         )
     threshold = judging.slow_threshold(slow_request_threshold)
     extras = judging.Extras.asked(propose_slo=propose_slo, advice=advice, context=context)
-    chosen = settings(config)
-    if data is not None:
-        chosen = chosen.in_directory(data)
+    chosen = settings(config, data)
     from tailbudget.streams import logs  # noqa: PLC0415
     from tailbudget.streams.history import Span  # noqa: PLC0415
     from tailbudget.streams.service_report import Past, ask_report  # noqa: PLC0415

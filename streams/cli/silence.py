@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 from uuid import uuid4
 
@@ -15,7 +14,7 @@ from rich.text import Text
 
 from tailbudget.schemas.errors import ConfigError
 from tailbudget.schemas.silences import Silence
-from tailbudget.streams.cli.options import Config, duration_s, settings
+from tailbudget.streams.cli.options import Config, Data, duration_s, settings
 
 
 def silence(
@@ -44,10 +43,7 @@ def silence(
         str | None, typer.Option(metavar="ID", help="End this silence now.", show_default=False)
     ] = None,
     config: Config = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="The directory of an embedded `up`."),
-    ] = None,
+    data: Data = None,
 ) -> None:
     """Tell nobody of a service's alerts for a while; they are judged and kept all the same.
 
@@ -59,9 +55,7 @@ def silence(
             "give a SERVICE, --list or --end ID, and one of them",
             remedy='such as tailbudget silence chat --for 2h --reason "load test"',
         )
-    chosen = settings(config)
-    if data is not None:
-        chosen = chosen.in_directory(data)
+    chosen = settings(config, data)
     from tailbudget.streams import silencing  # noqa: PLC0415
 
     console = Console(highlight=False, soft_wrap=True)

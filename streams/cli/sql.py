@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tailbudget.schemas.errors import ConfigError
-from tailbudget.streams.cli.options import Config, settings
+from tailbudget.streams.cli.options import Config, Data, settings
 
 
 class Output(StrEnum):
@@ -26,10 +25,7 @@ def sql(
         str, typer.Argument(metavar="QUERY", help="One SELECT; - reads it from standard input.")
     ],
     config: Config = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="The directory of an embedded `up`."),
-    ] = None,
+    data: Data = None,
     format_: Annotated[
         Output, typer.Option("--format", "-f", help="How to print the answer.")
     ] = Output.TABLE,
@@ -41,9 +37,7 @@ def sql(
     text = sys.stdin.read() if query == "-" else query
     if not text.strip():
         raise ConfigError("the query is empty", remedy='such as tailbudget sql "SELECT 1"')
-    chosen = settings(config)
-    if data is not None:
-        chosen = chosen.in_directory(data)
+    chosen = settings(config, data)
     from tailbudget.streams.sql import run  # noqa: PLC0415
 
     run(chosen, text, format_.value)

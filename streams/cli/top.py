@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from tailbudget.schemas.errors import ConfigError
-from tailbudget.streams.cli.options import Config, settings
+from tailbudget.streams.cli.options import Config, Data, settings
 
 
 def top(
     *,
     config: Config = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="The directory of an embedded `up`."),
-    ] = None,
+    data: Data = None,
 ) -> None:
     """Watch services, stages, cohorts and alerts in the terminal; also beside `tailbudget up`.
 
@@ -31,9 +24,7 @@ def top(
             "top needs a terminal to draw on",
             remedy="use `tailbudget sql` or `tailbudget report` in scripts and pipes",
         )
-    chosen = settings(config)
-    if data is not None:
-        chosen = chosen.in_directory(data)
+    chosen = settings(config, data)
     from tailbudget.streams.top.app import run  # noqa: PLC0415
 
     run(chosen)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tailbudget.models.columns import with_stages
 from tailbudget.schemas.records import LOGGED, SCHEDULE_WAIT, Columns
 from tailbudget.streams.sources.stamps import stamps
 from tailbudget.streams.sources.timetext import UNREADABLE
@@ -58,10 +59,5 @@ def from_schedule(columns: Columns, wait_ms: Floats) -> Columns:
     stages = own | {SCHEDULE_WAIT: wait_ms}
     if not np.isnan(logged).all():
         stages[LOGGED] = logged
-    names = tuple(sorted(stages))
-    return replace(
-        columns,
-        total_ms=np.where(known, columns.total_ms + wait_ms, columns.total_ms),
-        stages=names,
-        stage_ms=np.array([stages[name] for name in names]),
-    )
+    total_ms = np.where(known, columns.total_ms + wait_ms, columns.total_ms)
+    return replace(with_stages(columns, stages), total_ms=total_ms)

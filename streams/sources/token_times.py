@@ -6,12 +6,12 @@ other tokens, (total - ttft) / (tokens - 1), as NVIDIA, vLLM and GuideLLM define
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.columns import with_stages
 from tailbudget.schemas.records import TPOT, TTFT, Columns
 
 Floats = NDArray[np.float64]
@@ -35,5 +35,4 @@ def with_token_times(columns: Columns, tokens: Floats) -> Columns:
     own[TPOT] = derived if told is None else np.where(np.isnan(told), derived, told)
     if np.isnan(own[TPOT]).all():
         return columns
-    names = tuple(sorted(own))
-    return replace(columns, stages=names, stage_ms=np.array([own[name] for name in names]))
+    return with_stages(columns, own)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tailbudget.streams.sql_text import sql_text
+
 WINDOWS_S: Final = {60: "last minute", 300: "last 5 minutes", 3600: "last hour"}
 """Windows that can be looked at, as a person calls them."""
 
@@ -68,24 +70,26 @@ def services(window_s: int) -> str:
 
 def service(name: str, window_s: int) -> str:
     """Return the query for the newest audit of one service."""
-    return _SERVICE.format(audit=_AUDIT, newest=_newest(window_s), service=_text(name))
+    return _SERVICE.format(audit=_AUDIT, newest=_newest(window_s), service=sql_text(name))
 
 
 def stages(name: str, window_s: int) -> str:
     """Return the query for the stages of that audit, the tail driver first."""
     newest = _newest(window_s)
-    return _STAGES.format(newest=newest, service=_text(name), window_s=window_s)
+    return _STAGES.format(newest=newest, service=sql_text(name), window_s=window_s)
 
 
 def cohorts(name: str, window_s: int) -> str:
     """Return the query for its cohorts, the most over-represented in the tail first."""
     newest = _newest(window_s)
-    return _COHORTS.format(newest=newest, service=_text(name), window_s=window_s, most=MOST_COHORTS)
+    return _COHORTS.format(
+        newest=newest, service=sql_text(name), window_s=window_s, most=MOST_COHORTS
+    )
 
 
 def alerts(name: str | None = None) -> str:
     """Return the query for the newest changes of alerts, of one service or of all."""
-    whose = "1" if name is None else f"service = {_text(name)}"
+    whose = "1" if name is None else f"service = {sql_text(name)}"
     return _ALERTS.format(whose=whose, most=MOST_ALERTS)
 
 
@@ -96,7 +100,3 @@ def alerts_open() -> str:
 
 def _newest(window_s: int) -> str:
     return _NEWEST.format(window_s=int(window_s))
-
-
-def _text(name: str) -> str:
-    return f"unhex('{name.encode().hex()}')"

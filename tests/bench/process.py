@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+
+from tailbudget.streams.embedded import end_process
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TICKS_S: Final = os.sysconf("SC_CLK_TCK")
@@ -88,14 +89,8 @@ class Child:
     def stop(self) -> None:
         """End it in order, with SIGTERM; kill it when it does not end."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            end_process(process, _STOP_S)
 
     def __enter__(self) -> Self:
         with self.log.open("wb") as log:

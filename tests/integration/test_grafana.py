@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from audit_parts import FIX
 from clickhouse_store import fresh_store
 from grafana import Query, Range, queries, sent
 from past import PastService
@@ -17,7 +18,7 @@ from random_records import SECOND_NS, T0_NS, random_columns
 
 from tailbudget.models.summarise import summarise
 from tailbudget.schemas.alert_rows import ChangeRow
-from tailbudget.schemas.audit_rows import FULL, AuditCauseRow, AuditOptimizationRow, AuditRow
+from tailbudget.schemas.audit_rows import FULL, AuditCauseRow, AuditRow
 from tailbudget.schemas.budgets import BudgetRow
 from tailbudget.schemas.records import Columns, Outcome
 from tailbudget.schemas.rows import AlertRow, DeployRow
@@ -41,19 +42,6 @@ MAY_BE_NULL = {"SLO p50", "SLO p95"}
 
 CAUSE = AuditCauseRow(
     "contention", "queue", "route=chat", "", 0.8, ("92 % in queue",), ("-",), ("-",)
-)
-FIX = AuditOptimizationRow(
-    fix="more_replicas",
-    text="Add replicas",
-    cause="contention",
-    p99_saved_ms=80.0,
-    saved_low_ms=60.0,
-    saved_high_ms=95.0,
-    hours=4.0,
-    ms_per_hour=20.0,
-    quality_risk="none",
-    reversible=True,
-    horizon="short",
 )
 
 

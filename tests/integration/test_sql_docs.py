@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from audit_parts import FIX
 from clickhouse_store import fresh_store
 from random_records import SECOND_NS, T0_NS, random_columns, stored_panes
 
@@ -16,7 +17,6 @@ from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeMode
 from tailbudget.schemas.audit_rows import (
     FULL,
     AuditCauseRow,
-    AuditOptimizationRow,
     AuditRow,
     AuditShapeRow,
     AuditStageRow,
@@ -42,19 +42,6 @@ AUDIT = AuditRow(
     tail_driver="queue",
 )
 CAUSE = AuditCauseRow("contention", "queue", "route=chat", "", 0.8, ("queue: 92 % of the slow",))
-FIX = AuditOptimizationRow(
-    fix="more_replicas",
-    text="Add replicas",
-    cause="contention",
-    p99_saved_ms=80.0,
-    saved_low_ms=60.0,
-    saved_high_ms=95.0,
-    hours=4.0,
-    ms_per_hour=20.0,
-    quality_risk="none",
-    reversible=True,
-    horizon="short",
-)
 STAGE = AuditStageRow(
     stage="queue",
     n=1400,

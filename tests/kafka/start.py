@@ -28,7 +28,7 @@ from typing import Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tailbudget.streams.embedded import dies_with, free_port
+from tailbudget.streams.embedded import dies_with, end_process, free_port
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parents[1] / ".cache" / "kafka"
@@ -120,12 +120,7 @@ class RealKafka:
         """Stop the server and remove its data."""
         process, self._process = self._process, None
         if process is not None:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end_process(process, 10)
         if self._home is not None:
             shutil.rmtree(self._home, ignore_errors=True)
 

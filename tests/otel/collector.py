@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tailbudget.streams.embedded import dies_with, free_port
+from tailbudget.streams.embedded import dies_with, end_process, free_port
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE / "otelcol"
@@ -88,12 +88,7 @@ class Collector:
         """End it in order, so that it exports what it holds."""
         process, self._process = self._process, None
         if process is not None:
-            process.terminate()
-            try:
-                process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            end_process(process, STOP_S)
         self._home.cleanup()
 
     def __enter__(self) -> Self:

@@ -105,13 +105,18 @@ class World:
             partitions=lambda: 1,
             **{name: name for name in ("panes", "alerts", "dead_letters", "deploys", "models")},
         )
-        found = Anomalies(
-            self.settings, store=self.store, states=self.broker, outbox=outbox, incarnation=1
-        )
         service, _ = await open_service("chat", 0, self.settings, self.store, event_ns=T0_NS)
-        found.owner = Owner(service)
+        owner = Owner(service)
+        found = Anomalies(
+            self.settings,
+            store=self.store,
+            states=self.broker,
+            outbox=outbox,
+            owner=owner,
+            incarnation=1,
+        )
         await found.open("chat", 0)
-        return found, found.owner
+        return found, owner
 
     async def play(self, until: int, *, save_every: int) -> None:
         """Let one worker take the segments from the floor on up to one, and then vanish."""

@@ -3,8 +3,7 @@
 import { colour } from "../chart.js";
 import { make, name, table } from "../dom.js";
 import { count, number, pct, time } from "../format.js";
-import { behindSeries, BRUSH, choosable, timeAxis } from "./timeline.js";
-import { points } from "./latency.js";
+import { choosable, overTime, points } from "./timeline.js";
 
 export function burn(panel, data) {
   budgets(panel.element.querySelector(".extra"), data);
@@ -33,26 +32,15 @@ function budgets(place, data) {
 }
 
 function option(names, rows, data) {
-  const at = new Map();
-  for (const row of rows) at.set(row.start * 1000, [...(at.get(row.start * 1000) ?? []), row]);
-  return {
-    ...BRUSH,
+  const byStart = new Map();
+  for (const row of rows) byStart.set(row.start * 1000, [...(byStart.get(row.start * 1000) ?? []), row]);
+  return overTime(data, {
     legend: { data: names.map((one) => one.toUpperCase()) },
-    grid: { left: 8, right: 12, top: 34, bottom: 4, containLabel: true },
-    xAxis: timeAxis(data),
-    yAxis: { type: "value", min: 0 },
-    tooltip: {
-      trigger: "axis",
-      formatter: (shown) => {
-        const found = at.get(shown[0]?.axisValue);
-        if (!found) return "";
-        return [time(shown[0].axisValue), ...found.map((row) => `${row.name.toUpperCase()}  ${number(row.burn)}  (${count(row.bad)} of ${count(row.requests)})`)].join("\n");
-      },
-    },
-    series: [...names.map((one, index) => ({
+    tell: (at) => byStart.get(at)?.map((row) => `${row.name.toUpperCase()}  ${number(row.burn)}  (${count(row.bad)} of ${count(row.requests)})`),
+    series: names.map((one, index) => ({
       name: one.toUpperCase(), type: "line", symbol: "none", color: colour(`--${one}`),
       data: points(rows.filter((row) => row.name === one), data.step_s, (row) => row.burn),
       markLine: index ? undefined : { silent: true, symbol: "none", lineStyle: { color: colour("--soft"), type: "dashed" }, label: { formatter: "1", color: colour("--soft") }, data: [{ yAxis: 1 }] },
-    })), behindSeries(data)],
-  };
+    })),
+  });
 }

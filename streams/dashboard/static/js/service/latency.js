@@ -1,8 +1,8 @@
 // Percentiles over time against their targets.
 
 import { colour } from "../chart.js";
-import { count, ms, time } from "../format.js";
-import { behindSeries, BRUSH, choosable, timeAxis } from "./timeline.js";
+import { count, ms } from "../format.js";
+import { choosable, overTime, points } from "./timeline.js";
 
 const NAMES = ["p50", "p95", "p99"];
 
@@ -16,35 +16,19 @@ export function latency(panel, data) {
   choosable(panel.draw(figures, () => option(rows, data), label));
 }
 
-/** Points with a gap where nothing came. */
-export function points(rows, stepS, value) {
-  const found = [];
-  rows.forEach((row, at) => {
-    if (at && row.start - rows[at - 1].start > stepS) found.push([rows[at - 1].start * 1000 + 1, null]);
-    found.push([row.start * 1000, value(row)]);
-  });
-  return found;
-}
-
 function option(rows, data) {
   const byStart = new Map(rows.map((row) => [row.start * 1000, row]));
-  return {
-    ...BRUSH,
+  return overTime(data, {
     legend: { data: NAMES.map((name) => name.toUpperCase()) },
-    grid: { left: 8, right: 12, top: 34, bottom: 4, containLabel: true },
-    xAxis: timeAxis(data),
-    yAxis: { type: "value", min: 0, axisLabel: { formatter: "{value} ms" } },
-    tooltip: {
-      trigger: "axis",
-      formatter: (shown) => {
-        const row = byStart.get(shown[0]?.axisValue);
-        if (!row) return "";
-        const lines = NAMES.map((name) => `${name.toUpperCase()}  ${row[`${name}_ms`] === null ? "a failed request" : ms(row[`${name}_ms`])}`);
-        return [time(row.start * 1000), ...lines, `${count(row.requests)} requests, ${count(row.failed)} failed`].join("\n");
-      },
+    unit: "ms",
+    tell: (at) => {
+      const row = byStart.get(at);
+      if (!row) return null;
+      const lines = NAMES.map((name) => `${name.toUpperCase()}  ${row[`${name}_ms`] === null ? "a failed request" : ms(row[`${name}_ms`])}`);
+      return [...lines, `${count(row.requests)} requests, ${count(row.failed)} failed`];
     },
-    series: [...NAMES.map((name) => line(name, rows, data)), behindSeries(data)],
-  };
+    series: NAMES.map((name) => line(name, rows, data)),
+  });
 }
 
 function line(name, rows, data) {

@@ -1,9 +1,8 @@
 // What slow requests spend their time on, stacked over time.
 
 import { colour, stageColour } from "../chart.js";
-import { count, ms, time } from "../format.js";
-import { behindSeries, BRUSH, choosable, timeAxis } from "./timeline.js";
-import { points } from "./latency.js";
+import { count, ms } from "../format.js";
+import { choosable, overTime, points } from "./timeline.js";
 
 /** Stages in the order in which they are coloured everywhere. */
 export function order(data) {
@@ -32,26 +31,20 @@ export function stages(panel, data, analysis) {
 function option(names, rows, data) {
   const byStart = new Map(rows.map((row) => [row.start * 1000, row]));
   const all = order(data);
-  return {
-    ...BRUSH,
+  return overTime(data, {
     legend: { data: names, formatter: (text) => text.length > 18 ? `${text.slice(0, 17)}…` : text },
-    grid: { left: 8, right: 12, top: 34, bottom: 4, containLabel: true },
-    xAxis: timeAxis(data),
-    yAxis: { type: "value", min: 0, axisLabel: { formatter: "{value} ms" } },
-    tooltip: {
-      trigger: "axis",
-      formatter: (shown) => {
-        const row = byStart.get(shown[0]?.axisValue);
-        if (!row) return "";
-        const sorted = [...names].sort((a, b) => (row[b] ?? 0) - (row[a] ?? 0));
-        const lines = sorted.map((name) => `${name.slice(0, 40)}  ${ms(row[name])}`);
-        return [time(row.start * 1000), ...lines, `${count(row.slow_n)} slow requests`].join("\n");
-      },
+    unit: "ms",
+    tell: (at) => {
+      const row = byStart.get(at);
+      if (!row) return null;
+      const sorted = [...names].sort((a, b) => (row[b] ?? 0) - (row[a] ?? 0));
+      const lines = sorted.map((name) => `${name.slice(0, 40)}  ${ms(row[name])}`);
+      return [...lines, `${count(row.slow_n)} slow requests`];
     },
-    series: [...names.map((name) => ({
+    series: names.map((name) => ({
       name, type: "line", stack: "all", symbol: "none", lineStyle: { width: 0.8 }, areaStyle: { opacity: 0.75 },
       color: name === "unattributed" ? colour("--s8") : stageColour(all.indexOf(name)),
       data: points(rows, data.step_s, (row) => row[name] ?? 0),
-    })), behindSeries(data)],
-  };
+    })),
+  });
 }

@@ -12,7 +12,7 @@ export function kind(data) {
   return spanS <= 172_800 ? "minute" : "day";
 }
 
-export const timeAxis = (data) => ({
+const timeAxis = (data) => ({
   type: "time", min: data.since_s * 1000, max: data.until_s * 1000,
   axisLabel: { formatter: (at) => time(at, kind(data)) }, splitLine: { show: false },
 });
@@ -34,7 +34,7 @@ export function behind(data) {
 const short = (text) => text.length > 24 ? `${text.slice(0, 23)}…` : text;
 
 /** A series without points that carries the bands and the lines of what happened. */
-export function behindSeries(data) {
+function behindSeries(data) {
   const { windows, odd, moments } = behind(data);
   const area = (one, name) => [
     { xAxis: Math.max(one[0], data.since_s * 1000), name: "", itemStyle: { color: colour(name) } },
@@ -75,6 +75,36 @@ export function choosable(chart) {
   });
 }
 
-export const BRUSH = {
+const BRUSH = {
   toolbox: { show: false }, brush: { xAxisIndex: 0, toolbox: ["clear"], brushStyle: { borderWidth: 1 } },
 };
+
+/** Points with a gap where nothing came. */
+export function points(rows, stepS, value) {
+  const found = [];
+  rows.forEach((row, at) => {
+    if (at && row.start - rows[at - 1].start > stepS) found.push([rows[at - 1].start * 1000 + 1, null]);
+    found.push([row.start * 1000, value(row)]);
+  });
+  return found;
+}
+
+/** A chart over time; `tell` returns lines about a moment, or nothing where there is none. */
+export function overTime(data, { legend, unit, tell, series }) {
+  return {
+    ...BRUSH,
+    legend,
+    grid: { left: 8, right: 12, top: 34, bottom: 4, containLabel: true },
+    xAxis: timeAxis(data),
+    yAxis: { type: "value", min: 0, ...(unit && { axisLabel: { formatter: `{value} ${unit}` } }) },
+    tooltip: {
+      trigger: "axis",
+      formatter: (shown) => {
+        const at = shown[0]?.axisValue;
+        const lines = tell(at);
+        return lines ? [time(at), ...lines].join("\n") : "";
+      },
+    },
+    series: [...series, behindSeries(data)],
+  };
+}
