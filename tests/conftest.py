@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clickhouse_server import ClickHouseServer
-from clickhouse_store import fresh_store
+from clickhouse_store import clickhouse_over, fresh_store
 
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -50,8 +50,4 @@ def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clic
 @pytest.fixture(scope="module", params=["chdb", "http"])
 def any_clickhouse(request: pytest.FixtureRequest) -> Path | ClickHouseTarget:
     """Where a ClickHouse is, over one interface and then over the other."""
-    if request.param == "chdb":
-        path: Path = request.getfixturevalue("clickhouse_path")
-        return path
-    server: ClickHouseServer = request.getfixturevalue("clickhouse_server")
-    return server.target()
+    return clickhouse_over(request)

@@ -117,6 +117,7 @@ def _zstd(begin: bytes, size: int, path: Path) -> None:
     path.write_bytes(bytes(cramjam.zstd.compress(begin + b"\0" * size)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "result.json", "metrics.prom"])
 @pytest.mark.parametrize("pack", [_gzip, _zstd])
 def test_a_bomb_takes_bounded_memory(

@@ -167,6 +167,7 @@ def test_parts_of_an_earlier_drawing_are_told_by_their_version(past: PastService
     assert past.store.query("SELECT count() FROM audit_causes FINAL").rows[0][0] > 0
 
 
+@pytest.mark.thorough
 def test_what_clickhouse_did_not_take_is_drawn_the_next_time(tmp_path: Path) -> None:
     """A server that is away loses no report."""
     with ClickHouseServer(tmp_path / "server") as server, fresh_store(server.target()) as store:
@@ -182,6 +183,7 @@ def test_what_clickhouse_did_not_take_is_drawn_the_next_time(tmp_path: Path) -> 
         assert ends(store, 300) == [300, 600]
 
 
+@pytest.mark.thorough
 def test_a_report_that_cannot_be_drawn_stops_nothing(past: PastService) -> None:
     """It is counted and left out; judging and the other services go on."""
     broken = SETTINGS.model_copy(update={"catalogue": Path("/nowhere/fixes.yaml")})
