@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
 import time
@@ -87,6 +88,7 @@ class RunningWorker:
         self._thread.start()
         self.wait_for(lambda: self.healthy() or self.failure is not None, "the worker to start")
         if self.failure is not None:
+            self.stop()
             raise self.failure
         return self
 
@@ -95,19 +97,27 @@ class RunningWorker:
 
     def stop(self) -> None:
         """End the worker in order."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(PATIENCE_S)
-            assert not self._thread.is_alive(), "the worker does not end"
+        if self._loop.is_closed():
+            return
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive(), "the worker does not end"
+        self._loop.close()
 
     def healthy(self) -> bool:
         """Return whether it has joined the group and owns partitions."""
         return self._worker is not None and bool(self.status()["healthy"])
 
     def status(self) -> dict[str, Any]:
-        """Return what the worker tells of itself."""
-        assert self._worker is not None
-        return self._worker.status()
+        """Return what the worker tells of itself; asked on its loop, as its HTTP port asks."""
+        worker = self._worker
+        assert worker is not None
+        if self._thread.is_alive():
+            asked = asyncio.run_coroutine_threadsafe(_status(worker), self._loop)
+            while self._thread.is_alive():
+                with contextlib.suppress(TimeoutError):
+                    return asked.result(0.5)
+        return worker.status()
 
     @property
     def topic(self) -> str:
@@ -211,9 +221,11 @@ class RunningWorker:
             self._loop.run_until_complete(self._serve())
         except BaseException as error:  # noqa: BLE001 (it is raised in the test's thread)
             self.failure = error
-        finally:
-            self._loop.close()
 
     async def _serve(self) -> None:
         self._worker = Worker(self.settings, self.store, self._channels)
         await self._worker.run_until(self._stop)
+
+
+async def _status(worker: Worker) -> dict[str, Any]:
+    return worker.status()
