@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 from pydantic import SecretStr
 
 from tailbudget.schemas.errors import BrokerError, ConfigError
@@ -113,40 +113,6 @@ def await_broker(config: ClientConfig, *, timeout_s: float = 10.0) -> dict[str, 
                 raise _unreachable(config, said, error) from None
         else:
             return {name: len(topic.partitions) for name, topic in metadata.topics.items()}
-
-
-def create_topics(
-    config: ClientConfig,
-    partitions: Mapping[str, int],
-    *,
-    replication: int = 1,
-    settings: Mapping[str, str] | None = None,
-    timeout_s: float = 30.0,
-) -> frozenset[str]:
-    """Create those topics that do not exist yet; return the names of the new ones.
-
-    Raises:
-        BrokerError: the broker refused one of them.
-    """
-    wanted = [
-        NewTopic(name, count, replication, config=dict(settings or {}))
-        for name, count in partitions.items()
-    ]
-    client = admin(config)  # held, for its answers end with it
-    created = set()
-    for name, answer in client.create_topics(wanted, operation_timeout=timeout_s).items():
-        try:
-            answer.result(timeout_s)
-        except KafkaException as error:
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise BrokerError(
-                    f"Kafka at {config['bootstrap.servers']} refused to create topic"
-                    f" {name!r}: {error.args[0].str()}",
-                    remedy="create it by hand, or give the user the right to create topics",
-                ) from None
-        else:
-            created.add(name)
-    return frozenset(created)
 
 
 def _client(config: ClientConfig, **options: Any) -> AdminClient:

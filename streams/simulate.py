@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Final, Protocol
 
-from tailbudget.streams.kafka import ClientConfig, create_topics
+from tailbudget.streams.kafka import ClientConfig
 from tailbudget.streams.publish import Publisher
 
 _STEP_NS: Final = 1_000_000_000
@@ -24,14 +22,10 @@ class Topics:
     Attributes:
         requests: topic of the records.
         deploys: topic of the deploy events.
-        partitions: of each, when we create it.
-        replication: likewise.
     """
 
-    requests: str = "tailbudget.requests"
-    deploys: str = "tailbudget.deploys"
-    partitions: int = 4
-    replication: int = 1
+    requests: str
+    deploys: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,21 +128,19 @@ class Simulation:
 def run(
     config: ClientConfig,
     played: Played,
+    topics: Topics,
     *,
     duration_s: float | None = None,
-    topics: Topics | None = None,
     pace: Pace | None = None,
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Progress:
-    """Create the topics where they do not exist, and publish live until the end.
+    """Publish live until the end, into topics that exist.
 
     Raises:
         BrokerError: no broker answers, or it did not take everything.
     """
-    topics, pace = topics or Topics(), pace or Pace()
-    wanted = {topics.requests: topics.partitions, topics.deploys: topics.partitions}
+    pace = pace or Pace()
     with Publisher(config) as publisher:
-        create_topics(config, wanted, replication=topics.replication)
         simulation = Simulation(publisher, played, topics, pace.now_ns())
         return run_live(simulation, pace, duration_s, report)
 
@@ -181,19 +173,3 @@ def run_live(
             report(progress)
             reported_s = progress.elapsed_s
     return progress
-
-
-@contextmanager
-def stopped_by_signals() -> Iterator[Event]:
-    """Give an event that SIGINT and SIGTERM set; the old handlers return at the end.
-
-    Main thread only.
-    """
-    stopped = Event()
-    kinds = (signal.SIGINT, signal.SIGTERM)
-    old = [(kind, signal.signal(kind, lambda *_: stopped.set())) for kind in kinds]
-    try:
-        yield stopped
-    finally:
-        for kind, handler in old:
-            signal.signal(kind, handler)

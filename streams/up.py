@@ -202,13 +202,13 @@ async def _simulate(
     settings: Settings, narrator: Narrator, quiet: Event, played: simulate.Played
 ) -> None:
     kafka = settings.kafka
-    topics = simulate.Topics(kafka.requests[0].topic, kafka.deploys_topic, kafka.partitions)
+    topics = simulate.Topics(kafka.requests[0].topic, kafka.deploys_topic)
     await asyncio.to_thread(ensure_topics, kafka)
     await asyncio.to_thread(
         simulate.run,
         kafka_config(kafka),
         played,
-        topics=topics,
+        topics,
         pace=simulate.Pace(wait=quiet.wait),
         report=narrator.happened,
     )

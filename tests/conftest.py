@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from clickhouse_server import ClickHouseServer
-from clickhouse_store import clickhouse_over, fresh_store
+from clickhouse_store import fresh_store
 
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -47,7 +47,11 @@ def clickhouse_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clic
         yield server
 
 
-@pytest.fixture(scope="module", params=["chdb", "http"])
+@pytest.fixture(scope="module", params=["chdb", pytest.param("http", marks=pytest.mark.thorough)])
 def any_clickhouse(request: pytest.FixtureRequest) -> Path | ClickHouseTarget:
-    """Where a ClickHouse is, over one interface and then over the other."""
-    return clickhouse_over(request)
+    """Where a ClickHouse is: the embedded engine, and among the thorough tests a server too."""
+    if request.param == "chdb":
+        path: Path = request.getfixturevalue("clickhouse_path")
+        return path
+    server: ClickHouseServer = request.getfixturevalue("clickhouse_server")
+    return server.target()

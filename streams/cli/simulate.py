@@ -51,8 +51,8 @@ def simulate(
     done = simulation.run(
         kafka_config(kafka),
         faulty or ScenarioTraffic(demonstration(service=service, rate=rate, seed=seed)),
+        simulation.Topics(kafka.requests[0].topic, kafka.deploys_topic),
         duration_s=limit_s,
-        topics=simulation.Topics(kafka.requests[0].topic, kafka.deploys_topic, kafka.partitions),
         pace=simulation.Pace(wait=until_interrupted()),
         report=_report,
     )

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import orjson
 from confluent_kafka import Producer
+from load import create
 from process import last_core, pin
 from rich.console import Console
 from rich.table import Table
@@ -33,7 +34,7 @@ from tailbudget.streams.instrument import (
     request,
     stage_timer,
 )
-from tailbudget.streams.kafka import client_config, create_topics
+from tailbudget.streams.kafka import client_config
 
 STAGES: Final = ("tokenize", "queue", "retrieve", "prefill", "decode")
 TOPIC: Final = "bench"
@@ -81,7 +82,7 @@ def main() -> int:
     log = Path(tempfile.mkdtemp(prefix="tailbudget-bench-")) / "broker.log"
     with EmbeddedBroker(log_path=log) as broker:
         config = client_config(broker.bootstrap)
-        create_topics(config, {TOPIC: 1})
+        create(broker.bootstrap, TOPIC, 1)
         pin(0, last_core())
         _print_full_speed(options)
         _print_steady(options, config)

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from new_topics import create_topics
 
 from tailbudget.streams.instrument import (
     RecordMiddleware,
@@ -18,7 +19,7 @@ from tailbudget.streams.instrument import (
     request,
     stage_timer,
 )
-from tailbudget.streams.kafka import client_config, create_topics
+from tailbudget.streams.kafka import client_config
 from tailbudget.streams.sources import Rules, ServiceRules, SourceMessage, decoder
 
 REQUESTS = 400

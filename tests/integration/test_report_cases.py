@@ -22,6 +22,8 @@ from tailbudget.streams.cli.judging import exit_status
 from tailbudget.streams.history import Span
 from tailbudget.streams.service_report import Past, service_report
 
+pytestmark = pytest.mark.thorough
+
 CASES = Path(__file__).parents[1] / "data" / "cases"
 T0_MS = 1_772_445_600_000  # 2026-03-02T10:00:00Z
 HOUR_MS = 3_600_000

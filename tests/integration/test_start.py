@@ -14,13 +14,14 @@ import pytest
 from clickhouse_server import ClickHouseServer
 from command_line import ended, on_server, run, settings_file, start
 from confluent_kafka import Producer
+from new_topics import create_topics
 from running_worker import GIVEN
 
 from tailbudget.schemas.settings import load
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.data_directory import DataDirectory
 from tailbudget.streams.embedded import EmbeddedBroker, free_port
-from tailbudget.streams.kafka import client_config, create_topics
+from tailbudget.streams.kafka import client_config
 
 
 @pytest.fixture

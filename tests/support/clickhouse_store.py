@@ -8,9 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
-from clickhouse_server import ClickHouseServer
-
 from tailbudget.schemas.clickhouse_target import ClickHouseTarget
 from tailbudget.sinks.clickhouse import ClickHouse
 
@@ -25,12 +22,3 @@ def fresh_store(where: Path | ClickHouseTarget) -> Iterator[ClickHouse]:
         yield store
     finally:
         store.close()
-
-
-def clickhouse_over(request: pytest.FixtureRequest) -> Path | ClickHouseTarget:
-    """Return where a ClickHouse is, over the interface that a fixture's parameter names."""
-    if request.param == "chdb":
-        path: Path = request.getfixturevalue("clickhouse_path")
-        return path
-    server: ClickHouseServer = request.getfixturevalue("clickhouse_server")
-    return server.target()

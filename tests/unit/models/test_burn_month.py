@@ -21,6 +21,8 @@ from tailbudget.schemas.alerts import AlertStatus, Change
 from tailbudget.schemas.objectives import Objective, Severity
 from tailbudget.schemas.tally import Count, Tally
 
+pytestmark = pytest.mark.thorough
+
 MINUTE_NS = 60 * 10**9
 DAY = 1440
 DAYS = 34

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from new_topics import create_topics
 
 from tailbudget.schemas.errors import BrokerError
 from tailbudget.schemas.kafka import KafkaSettings
@@ -17,7 +18,7 @@ from tailbudget.schemas.settings import Settings
 from tailbudget.streams.check import Finding, check
 from tailbudget.streams.database import open_database
 from tailbudget.streams.embedded import EmbeddedBroker, free_port
-from tailbudget.streams.kafka import admin, create_topics, kafka_config
+from tailbudget.streams.kafka import admin, kafka_config
 from tailbudget.streams.lag import PartitionLag, collect, total
 from tailbudget.streams.topics import (
     TopicSpec,

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from clickhouse_store import clickhouse_over, fresh_store
+from clickhouse_store import fresh_store
 from past import NOW_NS, PastService
 from random_records import SECOND_NS, T0_NS, random_columns
 from same_evidence import assert_same_evidence
@@ -35,12 +35,6 @@ def cold(*starts_s: float) -> list[ColdWindow]:
     """Return windows of five minutes that begin so many seconds after the data."""
     starts = [T0_NS + int(start * SECOND_NS) for start in starts_s]
     return [ColdWindow(at, at + 300 * SECOND_NS, "v2", "deploy") for at in starts]
-
-
-@pytest.fixture(scope="module", params=["chdb", pytest.param("http", marks=pytest.mark.thorough)])
-def any_clickhouse(request: pytest.FixtureRequest) -> Path | ClickHouseTarget:
-    """The embedded engine; a server, which takes minutes, among the thorough tests."""
-    return clickhouse_over(request)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from new_topics import create_topics
 from pages import DOCS, blocks
 
 from tailbudget.schemas.errors import ConfigError
@@ -31,7 +32,7 @@ from tailbudget.streams.instrument import (
 )
 from tailbudget.streams.instrument import producer as producer_module
 from tailbudget.streams.instrument.shipper import MAX_RECORD_BYTES
-from tailbudget.streams.kafka import client_config, create_topics
+from tailbudget.streams.kafka import client_config
 
 
 @pytest.fixture(scope="module")

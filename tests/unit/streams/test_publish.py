@@ -9,10 +9,11 @@ import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 from hypothesis import given
 from hypothesis import strategies as st
+from new_topics import create_topics
 
 from tailbudget.schemas.errors import BrokerError
 from tailbudget.streams.embedded import EmbeddedBroker
-from tailbudget.streams.kafka import client_config, create_topics
+from tailbudget.streams.kafka import client_config
 from tailbudget.streams.packing import pack
 from tailbudget.streams.publish import Publisher
 

@@ -10,11 +10,12 @@ import cramjam
 import orjson
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
+from new_topics import create_topics
 
 from tailbudget.schemas.errors import BrokerError, ConfigError, DecodeError
 from tailbudget.schemas.kafka import RequestTopic
 from tailbudget.streams.embedded import EmbeddedBroker
-from tailbudget.streams.kafka import client_config, create_topics
+from tailbudget.streams.kafka import client_config
 from tailbudget.streams.log_lines import LogLines
 from tailbudget.streams.replay import (
     Pacing,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
+from new_topics import create_topics
 
 from tailbudget.streams.embedded import EmbeddedBroker
-from tailbudget.streams.kafka import await_broker, client_config
+from tailbudget.streams.kafka import client_config
 from tailbudget.streams.scenario import Deploy, Fault, Scenario
 from tailbudget.streams.simulate import (
     Pace,
@@ -20,7 +19,6 @@ from tailbudget.streams.simulate import (
     Topics,
     run,
     run_live,
-    stopped_by_signals,
 )
 from tailbudget.streams.traffic import ScenarioTraffic, deploys, records
 
@@ -125,24 +123,14 @@ def test_stops_when_told() -> None:
     assert [line for line, _ in memory.records] == records(SCENARIO, START_NS, 0, 2.9)
 
 
-def test_ctrl_c_sets_the_event_and_the_old_handler_returns() -> None:
-    """SIGINT asks for a stop instead of raising."""
-    before = signal.getsignal(signal.SIGINT)
-    with stopped_by_signals() as stopped:
-        os.kill(os.getpid(), signal.SIGINT)
-        assert stopped.wait(5)
-    assert signal.getsignal(signal.SIGINT) is before
-
-
 def test_a_run_reaches_the_broker(tmp_path: Path) -> None:
-    """Topics are created and hold exactly what was reported as published."""
+    """The topics hold exactly what was reported as published."""
     clock = Clock()
     with EmbeddedBroker(log_path=tmp_path / "broker.log") as broker:
         config = client_config(broker.bootstrap)
         pace = Pace(now_ns=clock.now_ns, wait=clock.wait)
-        topics = Topics("r", "d", partitions=2)
-        last = run(config, ScenarioTraffic(SCENARIO), duration_s=3, topics=topics, pace=pace)
-        assert await_broker(config) == {"r": 2, "d": 2}
+        create_topics(config, {"r": 2, "d": 2})
+        last = run(config, ScenarioTraffic(SCENARIO), Topics("r", "d"), duration_s=3, pace=pace)
         consumer = Consumer({**config, "group.id": "test"})
         consumer.assign([TopicPartition("r", p, OFFSET_BEGINNING) for p in (0, 1)])
         lines: list[bytes] = []
