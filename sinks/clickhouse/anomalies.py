@@ -81,11 +81,6 @@ FROM anomalies FINAL
 WHERE service = {service:String} AND started_at < fromUnixTimestamp64Nano({until:Int64})
 ORDER BY started_at, stage, at
 """
-_LEARNT: Final = """
-SELECT argMax(learnt_min, (start, written)) FROM cold_windows FINAL
-WHERE service = {service:String} AND source != 'suspected' AND isNotNull(learnt_min)
-HAVING count() > 0
-"""
 _SIGNALS_BETWEEN: Final = """
 SELECT service, instance, name, toUnixTimestamp64Milli(timestamp), value FROM signals FINAL
 WHERE service = {service:String} AND timestamp >= fromUnixTimestamp64Milli({since:Int64})
@@ -136,12 +131,6 @@ def anomalies_between(
         (row.stage, row.started_ns) for row in rows if row.phase in OVER and row.at_ns < since_ns
     }
     return [row for row in rows if (row.stage, row.started_ns) not in over]
-
-
-def learnt_warm_up_min(connection: Connection, service: str) -> float | None:
-    """Return minutes until a service is warm after a deploy, as last learnt; None if it is not."""
-    rows = select(connection, _LEARNT, {"service": service})
-    return float(rows[0][0]) if rows else None
 
 
 def signals_between(

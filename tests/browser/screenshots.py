@@ -23,6 +23,8 @@ IMAGES = Path(__file__).parents[2] / "docs" / "images"
 PATHS = {
     "overview": "/",
     "service": "/services/chat?last=5m",
+    "cohort": "/services/chat?last=5m&where=route%3Dsearch",
+    "unknown": "/services/nobody",
     "alerts": "/alerts",
     "sql": "/sql",
 }

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from random_records import SECOND_NS, T0_NS
 
-from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow, SignalRow
+from tailbudget.schemas.anomaly_rows import AnomalyRow, ShapeModelRow, SignalRow
 from tailbudget.schemas.audit_rows import AuditCauseRow, AuditRow, AuditShapeRow
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -59,17 +59,6 @@ def test_a_model_is_there_once_a_time(clickhouse: ClickHouse) -> None:
         ("route=b", "learning", [], [], None),
         ("route=chat", "ready", ["1", "input_tokens"], [5.0, 0.03], 0.9),
     ]
-
-
-def test_the_newest_learnt_warm_up_counts(clickhouse: ClickHouse) -> None:
-    """That of the newest deploy which has one; a suspected start has none."""
-    assert clickhouse.learnt_warm_up_min("chat") is None
-    window = ColdWindowRow("chat", "v1", T0_MS, T0_MS + 300_000, "deploy", None)
-    clickhouse.write_cold_windows([window, replace(window, version="x", source="suspected")])
-    assert clickhouse.learnt_warm_up_min("chat") is None
-    later = replace(window, version="v2", start_ms=T0_MS + 1000, learnt_min=0.75)
-    clickhouse.write_cold_windows([replace(window, learnt_min=2.0), later])
-    assert clickhouse.learnt_warm_up_min("chat") == 0.75
 
 
 def test_causes_and_fits_are_of_the_newest_report(clickhouse: ClickHouse) -> None:

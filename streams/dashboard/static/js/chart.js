@@ -62,10 +62,6 @@ export function recolour() {
   for (const { chart, build } of charts.values()) chart.setOption(base(build()), { notMerge: true });
 }
 
-export function picture(element) {
-  return charts.get(element)?.chart.getDataURL({ pixelRatio: 2, backgroundColor: colour("--panel") });
-}
-
 /** A small line without axes. */
 export function spark(element, points, target) {
   draw(element, () => ({

@@ -2,7 +2,7 @@
 
 import { ask, keepFresh, say } from "./live.js";
 import { make, name, pill } from "./dom.js";
-import { count, duration, ms, time } from "./format.js";
+import { count, duration, ms, time, zoneName } from "./format.js";
 import { asked, cohort, onLook, query, setLook } from "./look.js";
 import { Panel } from "./panel.js";
 import { burn } from "./service/burn.js";
@@ -31,10 +31,21 @@ function ranges() {
   }
   const shown = document.getElementById("range");
   if (!series) return;
-  shown.replaceChildren(`${time(series.since_s * 1000)} to ${time(series.until_s * 1000)}`);
-  if (fixed) {
-    shown.append(" ", make("button", { type: "button", on: { click: () => setLook({ from: null, to: null }) } }, "Back to the newest"));
-  }
+  const { since_s: from, until_s: to, newest_s: newest, pane_s: pane } = series;
+  shown.textContent = `${time(from * 1000)} to ${time(to * 1000)} ${zoneName(to * 1000)}`;
+  const steps = document.getElementById("steps");
+  steps.hidden = false;
+  steps.querySelector("[data-step='-1']").disabled = to <= series.oldest_s;
+  steps.querySelector("[data-step='1']").disabled = to >= newest + pane;
+  steps.querySelector("[data-step='0']").disabled = !fixed;
+}
+
+/** Look half a range earlier (-1) or later (1), or at the newest again (0). */
+function move(step) {
+  if (!series) return;
+  const { since_s: from, until_s: to } = series;
+  const by = step * Math.max(Math.round((to - from) / 2), 1);
+  setLook(step ? { last: null, from: from + by, to: to + by } : { from: null, to: null });
 }
 
 function filters() {
@@ -46,6 +57,12 @@ function filters() {
       on: { click: () => setLook({ where: chosen.filter((other) => other !== one).map((other) => other.text) }) } }, "✕"))));
 }
 
+/** Since when the verdict holds. */
+function held({ verdict_since_ms: since, end_ms: end }) {
+  const heldS = (end - since) / 1000;
+  return heldS > 86_000 ? "for a day or longer" : `since ${time(since)} ${zoneName(since)} (${duration(heldS)})`;
+}
+
 function standing() {
   const { latest } = series;
   const verdict = document.getElementById("verdict");
@@ -55,7 +72,7 @@ function standing() {
     verdict.textContent = shown.textContent;
   }
   const parts = latest
-    ? [`Last minute: P50 ${ms(latest.p50_ms)}, P95 ${ms(latest.p95_ms)}, P99 ${ms(latest.p99_ms)}`, `${count(latest.requests)} requests, ${count(latest.failed)} failed`, latest.tail_driver ? `tail driver ${latest.tail_driver.slice(0, 60)}` : "no tail driver"]
+    ? [held(latest), `Last minute: P50 ${ms(latest.p50_ms)}, P95 ${ms(latest.p95_ms)}, P99 ${ms(latest.p99_ms)}`, `${count(latest.requests)} requests, ${count(latest.failed)} failed`, latest.tail_driver ? `tail driver ${latest.tail_driver.slice(0, 60)}` : "no tail driver"]
     : ["No audit yet; the first comes when a pane ends."];
   document.getElementById("now").textContent = parts.join(" · ");
   const oldS = Date.now() / 1000 - series.newest_s - series.pane_s;
@@ -106,6 +123,9 @@ async function refreshAnalysis(wanted) {
   }
 }
 
+for (const button of document.querySelectorAll("[data-step]")) {
+  button.addEventListener("click", () => move(Number(button.dataset.step)));
+}
 for (const button of document.querySelectorAll("[data-last]")) {
   button.addEventListener("click", () => setLook({ last: button.dataset.last, from: null, to: null }));
 }

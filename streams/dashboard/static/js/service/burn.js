@@ -3,7 +3,7 @@
 import { colour } from "../chart.js";
 import { make, name, table } from "../dom.js";
 import { count, number, pct, time } from "../format.js";
-import { choosable, overTime, points } from "./timeline.js";
+import { choosable, key, overTime, points } from "./timeline.js";
 
 export function burn(panel, data) {
   budgets(panel.element.querySelector(".extra"), data);
@@ -15,6 +15,7 @@ export function burn(panel, data) {
   const figures = rows.map((row) => ({ start: new Date(row.start * 1000).toISOString(), percentile: row.name, slo_ms: row.threshold_ms, requests: row.requests, bad: row.bad, burn_rate: row.burn }));
   const now = rows.at(-1);
   choosable(panel.draw(figures, () => option(names, rows, data), `Burn rate of ${now.name.toUpperCase()} ${number(now.burn)} at the end of the range`));
+  panel.explain(key(data));
 }
 
 function budgets(place, data) {

@@ -2,7 +2,7 @@
 
 import { colour } from "../chart.js";
 import { count, number, time } from "../format.js";
-import { behind, kind } from "./timeline.js";
+import { behind, key, kind } from "./timeline.js";
 
 export function heat(panel, data) {
   const cells = data.heat;
@@ -11,6 +11,7 @@ export function heat(panel, data) {
   const edge = (band) => data.least_ms * 2 ** (band / data.bands_an_octave);
   const figures = cells.map((cell) => ({ start: new Date(cell.start * 1000).toISOString(), from_ms: edge(cell.band), to_ms: edge(cell.band + 1), requests: cell.requests }));
   panel.draw(figures, () => option(data, edge), `Requests by time and latency, ${number(edge(Math.min(...cells.map((cell) => cell.band))))} ms to ${number(edge(1 + Math.max(...cells.map((cell) => cell.band))))} ms`);
+  panel.explain(key(data));
 }
 
 function option(data, edge) {

@@ -2,7 +2,7 @@
 
 import { colour } from "../chart.js";
 import { count, ms } from "../format.js";
-import { choosable, overTime, points } from "./timeline.js";
+import { choosable, key, overTime, points } from "./timeline.js";
 
 const NAMES = ["p50", "p95", "p99"];
 
@@ -14,6 +14,7 @@ export function latency(panel, data) {
   const last = rows.at(-1);
   const label = `P50 ${ms(last.p50_ms)}, P95 ${ms(last.p95_ms)}, P99 ${ms(last.p99_ms)} at the end of the range`;
   choosable(panel.draw(figures, () => option(rows, data), label));
+  panel.explain(key(data));
 }
 
 function option(rows, data) {

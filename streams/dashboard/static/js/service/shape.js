@@ -74,7 +74,7 @@ function option(points, fit) {
   return {
     grid: { left: 8, right: 16, top: 10, bottom: 22, containLabel: true },
     xAxis: { type: "value", name: short(fit.covariate), nameLocation: "middle", nameGap: 24, scale: true },
-    yAxis: { type: "value", min: 0, axisLabel: { formatter: "{value} ms" } },
+    yAxis: { type: "value", min: 0, axisLabel: { formatter: (value) => `${count(value)} ms` } },
     tooltip: { formatter: ({ value }) => value[2] ? `${value[2].slice(0, 60)}\n${number(value[0])}: ${number(value[1])} ms` : "fit" },
     series: [
       { type: "scatter", symbolSize: 5, itemStyle: { color: colour("--s1"), opacity: 0.55 }, data: points },

@@ -2,7 +2,7 @@
 
 import { colour, stageColour } from "../chart.js";
 import { count, ms } from "../format.js";
-import { choosable, overTime, points } from "./timeline.js";
+import { choosable, key, overTime, points } from "./timeline.js";
 
 /** Stages in the order in which they are coloured everywhere. */
 export function order(data) {
@@ -26,6 +26,7 @@ export function stages(panel, data, analysis) {
   const figures = rows.map(({ start, ...rest }) => ({ start: new Date(start * 1000).toISOString(), ...rest }));
   const label = `Stacked means of ${names.join(", ")} over slow requests`.slice(0, 300);
   choosable(panel.draw(figures, () => option(names, rows, data), label));
+  panel.explain(key(data));
 }
 
 function option(names, rows, data) {

@@ -1,0 +1,67 @@
+// A panel as a picture, with its title and all its rows: the browser draws a copy of it.
+
+const SVG = "http://www.w3.org/2000/svg";
+const SCALE = 2;
+const LONGEST = 16_000; // pixels that canvases of all browsers have
+
+// What XML cannot hold, though a name may.
+const UNFIT = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+
+/** The address of a PNG of an element. */
+export async function pictureOf(element) {
+  const styles = await (await fetch("/static/page.css")).text();
+  const { copy, width, height } = copied(element);
+  const drawn = await loaded(`data:image/svg+xml,${encodeURIComponent(framed(copy, styles, width, height))}`);
+  const canvas = document.createElement("canvas");
+  const scale = Math.min(SCALE, LONGEST / height);
+  [canvas.width, canvas.height] = [width * scale, height * scale];
+  canvas.getContext("2d").drawImage(drawn, 0, 0, canvas.width, canvas.height);
+  return canvas.toDataURL();
+}
+
+/** A copy of an element as it is with all its rows; what is on a canvas, it has as a picture. */
+function copied(element) {
+  element.classList.add("pictured");
+  const { offsetWidth: width, offsetHeight: height } = element;
+  const copy = element.cloneNode(true);
+  const canvases = [...element.querySelectorAll("canvas")];
+  [...copy.querySelectorAll("canvas")].forEach((one, at) => {
+    const image = document.createElement("img");
+    image.src = canvases[at].toDataURL();
+    image.style.width = `${canvases[at].clientWidth}px`;
+    one.replaceWith(image);
+  });
+  element.classList.remove("pictured");
+  return { copy, width, height };
+}
+
+function framed(copy, styles, width, height) {
+  const root = document.createElementNS(SVG, "svg");
+  root.setAttribute("width", width);
+  root.setAttribute("height", height);
+  root.dataset.theme = dark() ? "dark" : "light";
+  const style = document.createElementNS(SVG, "style");
+  style.textContent = styles;
+  const frame = document.createElementNS(SVG, "foreignObject");
+  frame.setAttribute("width", "100%");
+  frame.setAttribute("height", "100%");
+  const body = document.createElement("body");
+  body.append(copy);
+  frame.append(body);
+  root.append(style, frame);
+  return new XMLSerializer().serializeToString(root).replace(UNFIT, "").toWellFormed();
+}
+
+function dark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function loaded(address) {
+  return new Promise((resolve, reject) => {
+    const image = new Image();
+    image.onload = () => resolve(image);
+    image.onerror = () => reject(new Error("the browser does not draw this panel"));
+    image.src = address;
+  });
+}
