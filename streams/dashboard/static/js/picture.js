@@ -1,5 +1,7 @@
 // A panel as a picture, with its title and all its rows: the browser draws a copy of it.
 
+import { make } from "./dom.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const SCALE = 2;
 const LONGEST = 16_000; // pixels that canvases of all browsers have
@@ -21,6 +23,8 @@ export async function pictureOf(element) {
 
 /** A copy of an element as it is with all its rows; what is on a canvas, it has as a picture. */
 function copied(element) {
+  const below = make("p", { class: "soft" }, [document.title, document.getElementById("range")?.textContent].filter(Boolean).join(" · "));
+  element.append(below);
   element.classList.add("pictured");
   const { offsetWidth: width, offsetHeight: height } = element;
   const copy = element.cloneNode(true);
@@ -32,6 +36,7 @@ function copied(element) {
     one.replaceWith(image);
   });
   element.classList.remove("pictured");
+  below.remove();
   return { copy, width, height };
 }
 

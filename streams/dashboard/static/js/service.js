@@ -32,7 +32,9 @@ function ranges() {
   const shown = document.getElementById("range");
   if (!series) return;
   const { since_s: from, until_s: to, newest_s: newest, pane_s: pane } = series;
-  shown.textContent = `${time(from * 1000)} to ${time(to * 1000)} ${zoneName(to * 1000)}`;
+  const [first, last] = [from, to].map((at) => time(at * 1000));
+  const [day, clock] = last.split(", ");
+  shown.textContent = `${first} to ${first.startsWith(`${day},`) ? clock : last} ${zoneName(to * 1000)}`;
   const steps = document.getElementById("steps");
   steps.hidden = false;
   steps.querySelector("[data-step='-1']").disabled = to <= series.oldest_s;

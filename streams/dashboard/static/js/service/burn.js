@@ -28,7 +28,7 @@ function budgets(place, data) {
     { name: "Target", n: true, cell: (row) => pct(row.target_pct) },
     { name: "Left", n: true, cell: (row) => make("span", { class: row.left_pct <= 0 ? "over" : null }, pct(row.left_pct)) },
     { name: "Burn", n: true, cell: (row) => number(row.burn_rate) },
-    { name: "Spent at", cell: (row) => row.exhausted_s ? time(row.exhausted_s * 1000) : "–" },
+    { name: "Spent by", cell: (row) => row.exhausted_s ? time(row.exhausted_s * 1000) : "–" },
   ], data.budgets, { caption: "Error budgets", stack: false }));
 }
 
@@ -41,7 +41,7 @@ function option(names, rows, data) {
     series: names.map((one, index) => ({
       name: one.toUpperCase(), type: "line", symbol: "none", color: colour(`--${one}`),
       data: points(rows.filter((row) => row.name === one), data.step_s, (row) => row.burn),
-      markLine: index ? undefined : { silent: true, symbol: "none", lineStyle: { color: colour("--soft"), type: "dashed" }, label: { formatter: "1", color: colour("--soft") }, data: [{ yAxis: 1 }] },
+      markLine: index ? undefined : { silent: true, symbol: "none", lineStyle: { color: colour("--soft"), type: "dashed" }, label: { formatter: "what the SLO allows", position: "insideStartTop", color: colour("--soft"), fontSize: 10 }, data: [{ yAxis: 1 }] },
     })),
   });
 }

@@ -24,7 +24,8 @@ function option(data, edge) {
   const starts = Array.from({ length: steps }, (_, at) => (first + at * data.step_s) * 1000);
   const column = (atMs) => Math.min(Math.max(Math.floor((atMs / 1000 - first) / data.step_s), 0), steps - 1);
   const { windows, odd, moments } = behind(data);
-  const area = (one, name) => [{ xAxis: column(one[0]), itemStyle: { color: colour(name) } }, { xAxis: column(one[1]) }];
+  // As a frame: a band of colour would be taken for requests.
+  const area = (one, name) => [{ xAxis: column(one[0]), itemStyle: { color: "transparent", borderColor: colour(name), borderWidth: 2 } }, { xAxis: column(one[1]) }];
   const most = Math.max(...cells.map((cell) => cell.requests));
   return {
     grid: { left: 8, right: 12, top: 8, bottom: 40, containLabel: true },
@@ -42,7 +43,7 @@ function option(data, edge) {
     series: [{
       type: "heatmap", progressive: 0,
       data: cells.map((cell) => [column(cell.start * 1000), cell.band - low, Math.log10(cell.requests)]),
-      markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold")), ...odd.map((one) => area(one, "--anomaly"))] },
+      markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold-line")), ...odd.map((one) => area(one, "--anomaly-line"))] },
       markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { type: "solid", width: 1 },
         data: moments.map(([at, , name]) => ({ xAxis: column(at), lineStyle: { color: colour(name) } })) },
     }],

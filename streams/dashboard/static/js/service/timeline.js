@@ -29,7 +29,7 @@ export function behind(data) {
     ...(suspected ?? []).map((one) => [one.at_ms, `cold start of ${one.instance}`, "--link"]),
     ...alerts.filter((one) => one.after === "firing").map((one) => [one.at_ms, `${one.alert} fires`, "--bad"]),
   ];
-  return { windows, odd, moments };
+  return { windows, odd, moments: moments.filter(([at]) => at >= data.since_s * 1000 && at < data.until_s * 1000) };
 }
 
 const short = (text, length = 24) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
@@ -41,8 +41,7 @@ function behindSeries(data) {
     { xAxis: Math.max(one[0], data.since_s * 1000), name: "", itemStyle: { color: colour(name) } },
     { xAxis: Math.min(one[1], data.until_s * 1000) },
   ];
-  const inside = moments.filter((one) => one[0] >= data.since_s * 1000 && one[0] < data.until_s * 1000)
-    .sort((a, b) => a[0] - b[0]);
+  const inside = moments.sort((a, b) => a[0] - b[0]);
   // A name that would lie on the one before is left out; the table of what happened has all.
   const apartMs = 120 * (data.until_s - data.since_s);
   let named = -Infinity;
@@ -93,7 +92,7 @@ export function points(rows, stepS, value) {
 /** What bands and lines stand for, of those that a chart of the range has. */
 export function key(data) {
   const { windows, odd, moments } = behind(data);
-  const seen = new Set(moments.filter(([at]) => at >= data.since_s * 1000 && at < data.until_s * 1000).map(([, , name]) => name));
+  const seen = new Set(moments.map(([, , name]) => name));
   return [
     windows.length && ["cold", "cold window after a deploy"], odd.length && ["anomaly", "regression"],
     seen.has("--link") && ["deploy", "deploy or cold start"], seen.has("--bad") && ["alert", "alert fires"],
@@ -114,7 +113,7 @@ export function overTime(data, { legend, unit, tell, series }) {
   return {
     ...BRUSH,
     legend,
-    grid: { left: 8, right: 12, top: 34, bottom: 4, containLabel: true },
+    grid: { left: 8, right: 30, top: 34, bottom: 4, containLabel: true },
     xAxis: timeAxis(data),
     yAxis: { type: "value", min: 0, ...(unit && { axisLabel: { formatter: (value) => `${count(value)} ${unit}` } }) },
     tooltip: {
