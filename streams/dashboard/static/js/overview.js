@@ -28,9 +28,10 @@ function budget(row) {
 
 function service(row) {
   const zone = query().get("zone");
-  const search = zone ? `?${new URLSearchParams({ zone })}` : "";
+  const kept = zone ? { zone } : {};
+  const search = zone ? `?${new URLSearchParams(kept)}` : "";
   const link = make("a", { href: `/services/${encodeURIComponent(row.service)}${search}`, "data-key": row.service }, name(row.service, 60));
-  const firing = row.firing ? make("a", { href: "/alerts", class: "over" }, ` ${row.firing} firing`) : null;
+  const firing = row.firing ? make("a", { href: `/alerts?${new URLSearchParams({ ...kept, only: row.service, state: "firing" })}`, class: "over" }, ` ${row.firing} firing`) : null;
   return make("span", {}, link, firing);
 }
 

@@ -29,6 +29,17 @@ export function csv(rows) {
     .map((cells) => cells.map(csvCell).join(",")).join("\r\n") + "\r\n";
 }
 
+// A menu closes when something else is touched, and by Escape, as menus do.
+document.addEventListener("pointerdown", ({ target }) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) menu.open = menu.contains(target);
+});
+document.addEventListener("keydown", ({ key }) => {
+  const menu = key === "Escape" && document.querySelector(".menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
 export class Panel {
   #rows = [];
   #asTable = false;
