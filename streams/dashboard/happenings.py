@@ -29,12 +29,13 @@ def happenings(settings: Settings, store: ClickHouse, tables: Tables, look: Look
     until_ns = look.until_s * _SECOND_NS
     deploys = [row for row in store.recent_deploys(look.service, since_ns) if row.at_ns < until_ns]
     cold = cold_windows(deploys, look.service, minutes, settings.environment)
+    watched = not tables.keys().isdisjoint(("anomalies", "shape_models"))
     return {
         "deploys": [asdict(row) for row in deploys],
         "cold_min": minutes,
         "cold": [asdict(window) for window in cold],
         "suspected": shown.suspected(store, look) if "cold_windows" in tables else None,
-        "anomalies": shown.anomalies(store, look) if "anomalies" in tables else None,
+        "anomalies": shown.anomalies(store, look) if watched else None,
         "models": shown.models(store, look) if "shape_models" in tables else None,
         "alerts": shown.alerts(store, look) if "alert_changes" in tables else [],
     }

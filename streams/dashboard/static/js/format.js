@@ -10,9 +10,11 @@ export function number(value, digits = 3) {
 }
 
 export const count = (value) => (value ?? null) === null ? "–" : Number(value).toLocaleString("en");
-export const ms = (value) => (value ?? null) === null ? "–" : `${number(value)} ms`;
+// Less than a microsecond is nothing that was measured.
+const whole = (value) => Math.round(value * 1000) / 1000;
+export const ms = (value) => (value ?? null) === null ? "–" : `${number(whole(value))} ms`;
 const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${number(Math.abs(value))}`;
-export const signedMs = (value) => (value ?? null) === null ? "–" : `${signed(value)} ms`;
+export const signedMs = (value) => (value ?? null) === null ? "–" : `${signed(whole(value))} ms`;
 export const signedPct = (value) => (value ?? null) === null ? "–" : `${signed(value)} %`;
 export const pct = (value) => (value ?? null) === null ? "–" : `${number(value)} %`;
 

@@ -83,7 +83,7 @@ export class Panel {
     this.key.replaceChildren(...pairs.map(([kind, words]) => make("span", { class: kind }, words)));
   }
 
-  /** Draw a chart of `rows`; `build` makes its option, `label` says it in words. */
+  /** Draw a chart of `rows`; `build` makes its option for a width, `label` says it in words. */
   draw(rows, build, label) {
     this.#ready(rows);
     this.chart.hidden = this.#asTable;

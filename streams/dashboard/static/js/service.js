@@ -15,8 +15,8 @@ import { waterfall } from "./service/waterfall.js";
 
 const service = document.getElementById("service").dataset.service;
 const FROM_SERIES = { latency, burn, heat, requests, happenings };
-const FROM_ANALYSIS = { diagnosis, waterfall, cohorts, shape: (panel, data) => shape(panel, data, series?.happenings.models), causes, fixes, ledger };
-const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", ...Object.keys(FROM_ANALYSIS)]
+const FROM_ANALYSIS = { diagnosis, waterfall, cohorts, causes, fixes, ledger };
+const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", ...Object.keys(FROM_ANALYSIS), "shape"]
   .map((key) => [key, new Panel(key, service)]));
 
 let series = null;
@@ -32,9 +32,9 @@ function ranges() {
   const shown = document.getElementById("range");
   if (!series) return;
   const { since_s: from, until_s: to, newest_s: newest, pane_s: pane } = series;
-  const [first, last] = [from, to].map((at) => time(at * 1000));
-  const [day, clock] = last.split(", ");
-  shown.textContent = `${first} to ${first.startsWith(`${day},`) ? clock : last} ${zoneName(to * 1000)}`;
+  const [begin, end] = [from, to].map((at) => time(at * 1000));
+  const [day, clock] = end.split(", ");
+  shown.textContent = `${begin} to ${begin.startsWith(`${day},`) ? clock : end} ${zoneName(to * 1000)}`;
   const steps = document.getElementById("steps");
   steps.hidden = false;
   steps.querySelector("[data-step='-1']").disabled = to <= series.oldest_s;
@@ -98,6 +98,12 @@ function loading() {
   Object.values(panels).forEach((panel) => panel.say("Loading", "loading"));
 }
 
+/** Draw what is made of both answers, whichever comes first. */
+function both() {
+  if (series) stages(panels.stages, series, analysis);
+  if (analysis) shape(panels.shape, analysis, series?.happenings.models);
+}
+
 async function refreshSeries(wanted) {
   try {
     const found = await ask(`/data/series?${wanted}`);
@@ -107,7 +113,7 @@ async function refreshSeries(wanted) {
     standing();
     ranges();
     paint(FROM_SERIES, series);
-    stages(panels.stages, series, analysis);
+    both();
   } catch (error) {
     failed([...Object.keys(FROM_SERIES), "stages"], error);
   }
@@ -119,9 +125,9 @@ async function refreshAnalysis(wanted) {
     if (wanted !== asked(service)) return;
     analysis = found;
     paint(FROM_ANALYSIS, analysis);
-    if (series) stages(panels.stages, series, analysis);
+    both();
   } catch (error) {
-    failed(Object.keys(FROM_ANALYSIS), error);
+    failed([...Object.keys(FROM_ANALYSIS), "shape"], error);
   }
 }
 
@@ -151,5 +157,6 @@ onLook(() => {
   ranges();
   if (series) paint(FROM_SERIES, series);
   if (analysis) paint(FROM_ANALYSIS, analysis);
+  both();
 });
 keepFresh(() => refreshSeries(begin()), () => refreshAnalysis(begin()));

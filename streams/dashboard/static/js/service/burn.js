@@ -14,7 +14,7 @@ export function burn(panel, data) {
   const names = ["p50", "p95", "p99"].filter((one) => rows.some((row) => row.name === one));
   const figures = rows.map((row) => ({ start: new Date(row.start * 1000).toISOString(), percentile: row.name, slo_ms: row.threshold_ms, requests: row.requests, bad: row.bad, burn_rate: row.burn }));
   const now = rows.at(-1);
-  choosable(panel.draw(figures, () => option(names, rows, data), `Burn rate of ${now.name.toUpperCase()} ${number(now.burn)} at the end of the range`));
+  choosable(panel.draw(figures, (width) => option(names, rows, data, width), `Burn rate of ${now.name.toUpperCase()} ${number(now.burn)} at the end of the range`));
   panel.explain(key(data));
 }
 
@@ -32,10 +32,11 @@ function budgets(place, data) {
   ], data.budgets, { caption: "Error budgets", stack: false }));
 }
 
-function option(names, rows, data) {
+function option(names, rows, data, width) {
   const byStart = new Map();
   for (const row of rows) byStart.set(row.start * 1000, [...(byStart.get(row.start * 1000) ?? []), row]);
-  return overTime(data, {
+  return overTime(data, width, {
+    tallest: 1,
     legend: { data: names.map((one) => one.toUpperCase()) },
     tell: (at) => byStart.get(at)?.map((row) => `${row.name.toUpperCase()}  ${number(row.burn)}  (${count(row.bad)} of ${count(row.requests)})`),
     series: names.map((one, index) => ({

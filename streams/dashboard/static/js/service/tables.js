@@ -137,7 +137,7 @@ export function happenings(panel, data) {
       more: regressed(one) })),
     ...alerts.map((one) => ({ at_ms: one.at_ms, kind: `alert ${one.after}`, what: one.alert, until_ms: null, more: one.detail })),
   ].sort((a, b) => b.at_ms - a.at_ms);
-  panel.note(anomalies === null ? "Anomalies: not measured." : "");
+  panel.note(anomalies === null ? "Regressions: not measured yet." : "");
   if (!rows.length) return panel.say("Nothing happened in this range.");
   const flat = rows.map(({ at_ms, until_ms, ...rest }) => ({ at: iso(at_ms), until: until_ms ? iso(until_ms) : null, ...rest }));
   panel.show(flat, table([

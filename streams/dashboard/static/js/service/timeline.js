@@ -34,8 +34,11 @@ export function behind(data) {
 
 const short = (text, length = 24) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
 
-/** A series without points that carries the bands and the lines of what happened. */
-function behindSeries(data) {
+const NAME_PX = 90; // a name above a chart
+const AROUND_PX = 90; // what axes take of its width
+
+/** A series that carries the bands and the lines of what happened, and makes room for `tallest`. */
+function behindSeries(data, width, tallest) {
   const { windows, odd, moments } = behind(data);
   const area = (one, name) => [
     { xAxis: Math.max(one[0], data.since_s * 1000), name: "", itemStyle: { color: colour(name) } },
@@ -43,7 +46,7 @@ function behindSeries(data) {
   ];
   const inside = moments.sort((a, b) => a[0] - b[0]);
   // A name that would lie on the one before is left out; the table of what happened has all.
-  const apartMs = 120 * (data.until_s - data.since_s);
+  const apartMs = (NAME_PX / Math.max(width - AROUND_PX, NAME_PX)) * (data.until_s - data.since_s) * 1000;
   let named = -Infinity;
   const label = ([at, text]) => {
     if (at - named < apartMs) return "";
@@ -51,7 +54,7 @@ function behindSeries(data) {
     return short(text);
   };
   return {
-    type: "line", data: [], silent: true, tooltip: { show: false },
+    type: "line", symbol: "none", data: tallest ? [[data.since_s * 1000, tallest]] : [], silent: true, tooltip: { show: false },
     markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold")), ...odd.map((one) => area(one, "--anomaly"))] },
     markLine: {
       silent: true, symbol: "none", lineStyle: { type: "solid", width: 1 },
@@ -108,8 +111,11 @@ function meanwhile(data, at) {
     .slice(0, 6).map((text) => `· ${short(text, 60)}`);
 }
 
-/** A chart over time; `tell` returns lines about a moment, or nothing where there is none. */
-export function overTime(data, { legend, unit, tell, series }) {
+/**
+ * A chart over time, so many pixels wide; `tell` returns lines about a moment, or nothing where
+ * there is none, and the axis reaches up to `tallest` at least.
+ */
+export function overTime(data, width, { legend, unit, tallest, tell, series }) {
   return {
     ...BRUSH,
     legend,
@@ -119,11 +125,11 @@ export function overTime(data, { legend, unit, tell, series }) {
     tooltip: {
       trigger: "axis",
       formatter: (shown) => {
-        const at = shown[0]?.axisValue;
+        const at = shown[0].axisValue;
         const lines = tell(at);
         return lines ? [time(at), ...lines, ...meanwhile(data, at)].join("\n") : "";
       },
     },
-    series: [...series, behindSeries(data)],
+    series: [...series, behindSeries(data, width, tallest)],
   };
 }
