@@ -15,6 +15,7 @@ from tailbudget.schemas.anomaly_rows import (
     ShapeModelRow,
     SignalRow,
 )
+from tailbudget.schemas.proposals import CauseName
 from tailbudget.sinks.clickhouse.connection import Connection
 from tailbudget.sinks.clickhouse.rows import insert, select
 
@@ -58,6 +59,7 @@ _CAUSES: Final = """
 SELECT stage, argMax(cause, (end, -window_s, score))
 FROM audit_causes FINAL
 WHERE service = {service:String} AND end >= fromUnixTimestamp64Milli({since:Int64})
+    AND cause != {inputs:String}
 GROUP BY stage
 """
 _FITS: Final = """
@@ -110,8 +112,12 @@ def write_signals(connection: Connection, rows: Sequence[SignalRow]) -> None:
 
 
 def newest_causes(connection: Connection, service: str, since_ms: int) -> dict[str, str]:
-    """Return the cause that the newest report since a time names for each stage."""
-    return dict(select(connection, _CAUSES, {"service": service, "since": since_ms}))
+    """Return the cause that the newest report since a time names for each stage.
+
+    The shape of the input is none: an anomaly is what it does not explain.
+    """
+    wanted = {"service": service, "since": since_ms, "inputs": CauseName.INPUT_SHAPE}
+    return dict(select(connection, _CAUSES, wanted))
 
 
 def newest_fits(connection: Connection, service: str, since_ms: int) -> dict[str, float]:

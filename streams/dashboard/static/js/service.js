@@ -59,6 +59,14 @@ function filters() {
       on: { click: () => setLook({ where: chosen.filter((other) => other !== one).map((other) => other.text) }) } }, "✕"))));
 }
 
+/** Show a verdict; one that is shown already is not told again to who listens to the page. */
+function verdict(shown) {
+  const place = document.getElementById("verdict");
+  if (place.className === shown.className && place.textContent === shown.textContent) return;
+  place.className = shown.className;
+  place.textContent = shown.textContent;
+}
+
 /** Since when the verdict holds. */
 function held({ verdict_since_ms: since, end_ms: end }) {
   const heldS = (end - since) / 1000;
@@ -67,12 +75,7 @@ function held({ verdict_since_ms: since, end_ms: end }) {
 
 function standing() {
   const { latest } = series;
-  const verdict = document.getElementById("verdict");
-  const shown = pill(latest?.verdict);
-  if (verdict.className !== shown.className || verdict.textContent !== shown.textContent) {
-    verdict.className = shown.className;
-    verdict.textContent = shown.textContent;
-  }
+  verdict(pill(latest?.verdict));
   const parts = latest
     ? [held(latest), `Last minute: P50 ${ms(latest.p50_ms)}, P95 ${ms(latest.p95_ms)}, P99 ${ms(latest.p99_ms)}`, `${count(latest.requests)} requests, ${count(latest.failed)} failed`, latest.tail_driver ? `tail driver ${latest.tail_driver.slice(0, 60)}` : "no tail driver"]
     : ["No audit yet; the first comes when a pane ends."];
@@ -89,6 +92,7 @@ function paint(drawn, data) {
 
 function failed(keys, error) {
   say(error.message);
+  if (!series) verdict(pill("no_data"));
   for (const key of keys) {
     if (panels[key].element.getAttribute("aria-busy") === "true") panels[key].say(error.message, "error");
   }

@@ -53,13 +53,15 @@ function behindSeries(data, width, tallest) {
     named = at;
     return short(text);
   };
+  // A name near an edge lies inside of it.
+  const align = (at) => at - data.since_s * 1000 < apartMs / 2 ? "left" : data.until_s * 1000 - at < apartMs / 2 ? "right" : "center";
   return {
     type: "line", symbol: "none", data: tallest ? [[data.since_s * 1000, tallest]] : [], silent: true, tooltip: { show: false },
     markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold")), ...odd.map((one) => area(one, "--anomaly"))] },
     markLine: {
       silent: true, symbol: "none", lineStyle: { type: "solid", width: 1 },
       label: { fontSize: 10, rotate: 0, position: "end", distance: [0, 2], color: colour("--soft") },
-      data: inside.map(([at, text, name]) => ({ xAxis: at, lineStyle: { color: colour(name) }, label: { formatter: label([at, text]) } })),
+      data: inside.map(([at, text, name]) => ({ xAxis: at, lineStyle: { color: colour(name) }, label: { formatter: label([at, text]), align: align(at) } })),
     },
   };
 }
