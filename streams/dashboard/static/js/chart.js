@@ -62,6 +62,11 @@ export function recolour() {
   for (const [element, { chart, build }] of charts) chart.setOption(base(build(element.clientWidth)), { notMerge: true });
 }
 
+/** A chart as an address of PNG, of pixels so much smaller; none where none was drawn. */
+export function picture(element, scale) {
+  return charts.get(element)?.chart.getDataURL({ pixelRatio: scale, backgroundColor: colour("--panel") });
+}
+
 /** A small line without axes. */
 export function spark(element, points, target) {
   draw(element, () => ({

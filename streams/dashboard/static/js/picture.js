@@ -1,8 +1,10 @@
 // A panel as a picture, with its title and all its rows: the browser draws a copy of it.
 
+import { picture } from "./chart.js";
 import { make } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const CHARTS = ".chart, .spark";
 const SCALE = 2;
 const LONGEST = 16_000; // pixels that canvases of all browsers have
 
@@ -17,26 +19,31 @@ export async function pictureOf(element) {
   const canvas = document.createElement("canvas");
   const scale = Math.min(SCALE, LONGEST / height);
   [canvas.width, canvas.height] = [width * scale, height * scale];
-  canvas.getContext("2d").drawImage(drawn, 0, 0, canvas.width, canvas.height);
+  const paper = canvas.getContext("2d");
+  paper.fillStyle = getComputedStyle(element).backgroundColor;
+  paper.fillRect(0, 0, canvas.width, canvas.height);
+  paper.drawImage(drawn, 0, 0, canvas.width, canvas.height);
   return canvas.toDataURL();
 }
 
-/** A copy of an element as it is with all its rows; what is on a canvas, it has as a picture. */
+/** A copy of an element with all its rows and a line of what it is; its charts are pictures. */
 function copied(element) {
   const below = make("p", { class: "soft" }, [document.title, document.getElementById("range")?.textContent].filter(Boolean).join(" · "));
-  element.append(below);
+  const charts = [...element.querySelectorAll(CHARTS)];
+  const heights = charts.map((chart) => chart.clientHeight);
+  charts.forEach((chart, at) => Object.assign(chart.style, { flex: "none", height: `${heights[at]}px` }));
   element.classList.add("pictured");
+  element.append(below);
   const { offsetWidth: width, offsetHeight: height } = element;
   const copy = element.cloneNode(true);
-  const canvases = [...element.querySelectorAll("canvas")];
-  [...copy.querySelectorAll("canvas")].forEach((one, at) => {
-    const image = document.createElement("img");
-    image.src = canvases[at].toDataURL();
-    image.style.width = `${canvases[at].clientWidth}px`;
-    one.replaceWith(image);
-  });
-  element.classList.remove("pictured");
   below.remove();
+  element.classList.remove("pictured");
+  charts.forEach((chart) => Object.assign(chart.style, { flex: "", height: "" }));
+  copy.style.height = `${height}px`;
+  [...copy.querySelectorAll(CHARTS)].forEach((one, at) => {
+    const drawn = charts[at].clientWidth ? picture(charts[at], SCALE) : null;
+    one.replaceChildren(...(drawn ? [make("img", { src: drawn, width: charts[at].clientWidth })] : []));
+  });
   return { copy, width, height };
 }
 
