@@ -14,9 +14,9 @@ import { causes, cohorts, diagnosis, fixes, happenings, ledger, requests } from 
 import { waterfall } from "./service/waterfall.js";
 
 const service = document.getElementById("service").dataset.service;
-const FROM_SERIES = { latency, burn, heat, requests, happenings };
+const FROM_SERIES = { latency, burn, heat, requests };
 const FROM_ANALYSIS = { diagnosis, waterfall, cohorts, causes, fixes, ledger };
-const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", ...Object.keys(FROM_ANALYSIS), "shape"]
+const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", "happenings", ...Object.keys(FROM_ANALYSIS), "shape"]
   .map((key) => [key, new Panel(key, service)]));
 
 let series = null;
@@ -104,7 +104,10 @@ function loading() {
 
 /** Draw what is made of both answers, whichever comes first. */
 function both() {
-  if (series) stages(panels.stages, series, analysis);
+  if (series) {
+    stages(panels.stages, series, analysis);
+    happenings(panels.happenings, series, analysis);
+  }
   if (analysis) shape(panels.shape, analysis, series?.happenings.models);
 }
 
@@ -119,7 +122,7 @@ async function refreshSeries(wanted) {
     paint(FROM_SERIES, series);
     both();
   } catch (error) {
-    failed([...Object.keys(FROM_SERIES), "stages"], error);
+    failed([...Object.keys(FROM_SERIES), "stages", "happenings"], error);
   }
 }
 

@@ -44,11 +44,11 @@ export function diagnosis(panel, analysis) {
   if (analysis.verdict === "no_data") return panel.say(NOTHING);
   const { recommendation, causes, regressions, warnings, refused } = analysis;
   const cause = causes[0];
-  panel.note(`The whole range: ${count(analysis.provenance.n)} requests, ${count(analysis.provenance.n_failed)} failed.`);
+  panel.note(`Of the whole range: ${count(analysis.provenance.n)} requests, ${count(analysis.provenance.n_failed)} failed. The verdict above is of the last minute.`);
   panel.show([analysis],
     make("p", { class: "headline" }, name(analysis.headline, 1200)),
     make("div", { class: "lists" },
-      list("Slower than its inputs explain", regressions.flatMap((one) => [since(one), ...one.signals])),
+      list("Slower than its inputs explain", regressions.flatMap((one) => [since(one, analysis), ...one.signals])),
       cause ? list(`Cause: ${cause.cause.replaceAll("_", " ")}`, cause.evidence) : null,
       recommendation ? list("What to do", steps(recommendation)) : null,
       refused ? list("Not recommended", [refused]) : null,
@@ -115,18 +115,25 @@ export function ledger(panel, analysis) {
 
 const STATES = { started: "goes on", spread: "goes on", ended: "ended", accepted: "accepted as normal", lost: "watched no more" };
 
+/** Why a stage regressed: as it was told, else what the report of the range says; never its input. */
+function causeOf({ stage, cause }, analysis) {
+  const found = cause || analysis?.causes.find((one) => one.stage === stage && one.cause !== "input_shape")?.cause;
+  return found ? `cause: ${found.replaceAll("_", " ")}` : "cause: not known";
+}
+
 /** What is known of a regression. */
-function regressed({ state, effect_ms: by, effect_pct: share, expected_ms: expected, cohorts: where, deploy, cause }) {
+function regressed(one, analysis) {
+  const { state, effect_ms: by, effect_pct: share, expected_ms: expected, cohorts: where, deploy } = one;
   return [
     `${STATES[state] ?? state}: ${signedMs(by)} (${signedPct(share)}) against ${ms(expected)} for the same inputs`,
-    where.length && `in ${where.join("; ")}`, deploy && `after the deploy of ${deploy}`, cause && `cause: ${cause.replaceAll("_", " ")}`,
+    where.length && `in ${where.join("; ")}`, deploy && `after the deploy of ${deploy}`, causeOf(one, analysis),
   ].filter(Boolean).join(", ");
 }
 
-/** The same in the words of a report, whose times are texts. */
-const since = (one) => `${one.stage} ${signedPct(one.effect_pct)} since ${time(Date.parse(one.onset))}${one.ended ? ` until ${time(Date.parse(one.ended))}` : ""}${one.cause ? `: ${one.cause.replaceAll("_", " ")}` : ""}`;
+/** The same in short, of a report. */
+const since = (one, analysis) => `${one.stage} ${signedPct(one.effect_pct)} since ${time(Date.parse(one.onset))}${one.ended ? ` until ${time(Date.parse(one.ended))}` : ""}; ${causeOf(one, analysis)}`;
 
-export function happenings(panel, data) {
+export function happenings(panel, data, analysis) {
   const { deploys, cold, cold_min: coldMin, suspected, anomalies, alerts } = data.happenings;
   const NS = 1e6;
   const rows = [
@@ -134,7 +141,7 @@ export function happenings(panel, data) {
     ...cold.map((one) => ({ at_ms: one.start_ns / NS, kind: "cold window", what: one.version, until_ms: one.end_ns / NS, more: `${number(coldMin)} min after a ${one.kind.replace("_", "-")}` })),
     ...(suspected ?? []).map((one) => ({ at_ms: one.at_ms, kind: "cold start", what: one.instance, until_ms: null, more: "announced by no deploy" })),
     ...(anomalies ?? []).map((one) => ({ at_ms: one.onset_s * 1000, kind: "regression", what: one.stage, until_ms: one.ended_s ? one.ended_s * 1000 : null,
-      more: regressed(one) })),
+      more: regressed(one, analysis) })),
     ...alerts.map((one) => ({ at_ms: one.at_ms, kind: `alert ${one.after}`, what: one.alert, until_ms: null, more: one.detail })),
   ].sort((a, b) => b.at_ms - a.at_ms);
   panel.note(anomalies === null ? "Regressions: not measured yet." : "");
