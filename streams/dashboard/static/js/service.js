@@ -108,7 +108,7 @@ function both() {
     stages(panels.stages, series, analysis);
     happenings(panels.happenings, series, analysis);
   }
-  if (analysis) shape(panels.shape, analysis, series?.happenings.models);
+  if (analysis) shape(panels.shape, analysis, series?.happenings);
 }
 
 async function refreshSeries(wanted) {
