@@ -121,7 +121,7 @@ export function overTime(data, width, { legend, unit, tallest, tell, series }) {
   return {
     ...BRUSH,
     legend,
-    grid: { left: 8, right: 30, top: 34, bottom: 4, containLabel: true },
+    grid: { left: 20, right: 30, top: 34, bottom: 4, containLabel: true },
     xAxis: timeAxis(data),
     yAxis: { type: "value", min: 0, ...(unit && { axisLabel: { formatter: (value) => `${count(value)} ${unit}` } }) },
     tooltip: {
