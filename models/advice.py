@@ -7,6 +7,7 @@ from typing import Final
 
 from tailbudget.models.brief_options import batching, caching, reductions
 from tailbudget.models.brief_places import places, unmapped
+from tailbudget.models.figures import figure
 from tailbudget.models.hit_ratio import tells_hits
 from tailbudget.models.places import FORWARD
 from tailbudget.schemas.brief import Brief, RankedRow
@@ -50,9 +51,9 @@ def _problem(audit: Audit, context: Context) -> str:
     measured = None if at is None else at.measured_ms
     service = audit.provenance.service
     text = f"{'The service' if service == NO_SERVICE else service} has "
-    text += "no measured p99" if measured is None else f"a p99 of {measured:,.4g} ms"
+    text += "no measured p99" if measured is None else f"a p99 of {figure(measured)} ms"
     if at is not None and at.slo_ms is not None:
-        text += f" against a target of {at.slo_ms:,.4g} ms"
+        text += f" against a target of {figure(at.slo_ms)} ms"
     if audit.tail_driver:
         text += f", driven by {audit.tail_driver.stage}"
     cause = audit.causes[0] if audit.causes else None
@@ -110,7 +111,7 @@ def _row(fix: Optimization) -> RankedRow:
         impact = "not measured"
     else:
         low, high = fix.interval_ms or (fix.p99_saved_ms, fix.p99_saved_ms)
-        impact = f"{fix.p99_saved_ms:,.4g} ms ({low:,.4g} to {high:,.4g}), estimate"
+        impact = f"{figure(fix.p99_saved_ms)} ms ({figure(low)} to {figure(high)}), estimate"
     return RankedRow(
         action=_cut(fix.fix),
         impact=impact,

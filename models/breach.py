@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tailbudget.models.binomial import lower_tail, upper_tail
+from tailbudget.models.figures import figure
 from tailbudget.models.ranks import EVIDENCE, requests_needed
 from tailbudget.models.snapshot import allowed_share
 from tailbudget.schemas.slo import QUANTILES
@@ -84,7 +85,7 @@ def _comfortable(row: Percentile) -> bool:
 
 def detail(row: Percentile) -> str:
     """Return the figures that a step goes by, for a person."""
-    measured = f"{row.measured_ms:,.4g} ms" if row.measured_ms is not None else row.note
+    measured = f"{figure(row.measured_ms)} ms" if row.measured_ms is not None else row.note
     allowed = float(100 * allowed_share(row.percentile))
     return (
         f"{row.percentile} {measured} against {row.slo_ms:,.10g} ms: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from tailbudget.models.figures import figure
 from tailbudget.models.places import FORWARD
 from tailbudget.schemas.brief import Option
 from tailbudget.schemas.proposals import CauseName
@@ -39,7 +40,7 @@ def batching(audit: Audit, queue_pct: float | None) -> tuple[Option, ...]:
     if room is None:
         said = "No P95 target: its room for waiting is unknown."
     elif room > 0:
-        said = f"Keep that limit below the measured {room:,.4g} ms headroom."
+        said = f"Keep that limit below the measured {figure(room)} ms headroom."
     else:
         said = "P95 has no measured headroom for it."
     if queue_pct is not None:

@@ -13,6 +13,7 @@ from typing import Final
 from tailbudget.models.binomial import upper_tail
 from tailbudget.models.cold_windows import cold_windows
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.figures import figure
 from tailbudget.models.ranks import Ranks, ranks, requests_needed
 from tailbudget.models.sketch import nearest_rank
 from tailbudget.models.snapshot import CHANCE
@@ -124,7 +125,7 @@ def _verdict(everything: _Side, steady: _Side, slo_ms: float | None) -> tuple[st
 
 def _ms(side: _Side) -> str:
     if side.p99_ms is not None:
-        return f"{side.p99_ms:,.4g} ms"
+        return f"{figure(side.p99_ms)} ms"
     if nearest_rank(side.n, _P99) >= side.n:
         return f"unknown (n={side.n:,}: it would be the maximum)"
     return "a failed request"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.figures import figure
 from tailbudget.models.paired_p99 import NEEDED, P99, Saving, sketched_saving
 from tailbudget.models.rank_interval import lower_rank, upper_rank
 from tailbudget.models.sketch import BUCKETS, nearest_rank, representative
@@ -70,7 +71,7 @@ def lower_load(evidence: Evidence, factor: float, note: str) -> Saving:
         return Saving(None, None, "load did not vary enough to tell")
     limit = float(slots.rps.max()) / factor
     calm = slots.rps <= limit
-    basis = f"p99 of the {int(calm.sum()):,} of {len(calm):,} spans with at most {limit:,.3g}"
+    basis = f"p99 of the {int(calm.sum()):,} of {len(calm):,} spans with at most {figure(limit, 3)}"
     return sketched_saving(
         slots.counts[calm].sum(axis=0),
         slots.counts[~calm].sum(axis=0),

@@ -8,6 +8,7 @@ import numpy as np
 
 from tailbudget.models.cuts import cut_of, quantile_of
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.figures import figure
 from tailbudget.models.fix_case import Case, case_of
 from tailbudget.models.optimizations import named
 from tailbudget.models.paired_p99 import FEWEST_SAMPLED, P99
@@ -59,7 +60,7 @@ def _by_shape(case: Case) -> str:
     share = 100 * case.weight[longer].sum() / case.weight.sum()
     return (
         f"A model swap would not help: {share:.1f} % of requests have"
-        f" {covariate} above {cut:,.6g}, and without those p99 is {rest:,.4g} ms already; to reach"
-        f" {goal:,.4g} ms with them, requests would have to be {now / goal:.1f} times as fast"
-        f" (estimate), for inputs that other fixes keep away."
+        f" {covariate} above {figure(cut, 6)}, and without those p99 is {figure(rest)} ms already;"
+        f" to reach {figure(goal)} ms with them, requests would have to be {now / goal:.1f} times"
+        f" as fast (estimate), for inputs that other fixes keep away."
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tailbudget.models.evidence import Evidence
+from tailbudget.models.figures import figure
 from tailbudget.models.load import load_slots, rises_with_load
 from tailbudget.models.model_swap import why_no_swap
 from tailbudget.models.optimizations import named
@@ -156,8 +157,8 @@ def _capacity(facts: _Facts) -> _Choice | None:
         return None
     reason = (
         f"Requests wait for each other: p99 is {_ms(rise[0])} in the calmer half of the time and"
-        f" {_ms(rise[1])} in the busier one (up to {slots.rps[-1]:,.3g} requests a second,"
-        f" {slots.in_flight[-1]:,.3g} in flight). {_estimate(facts)}"
+        f" {_ms(rise[1])} in the busier one (up to {figure(slots.rps[-1], 3)} requests a second,"
+        f" {figure(slots.in_flight[-1], 3)} in flight). {_estimate(facts)}"
     )
     return _Choice("add_capacity", reason)
 
@@ -205,7 +206,7 @@ def _estimate(facts: _Facts) -> str:
     low, high = first.interval_ms or (first.p99_saved_ms, first.p99_saved_ms)
     return (
         f"The first fix saves {_ms(first.p99_saved_ms)} of p99"
-        f" (estimate, {low:,.4g} to {high:,.4g})."
+        f" (estimate, {figure(low)} to {figure(high)})."
     )
 
 
@@ -233,4 +234,4 @@ def _budgets(facts: _Facts, supported: Sequence[SupportedSlo]) -> tuple[StageBud
 
 
 def _ms(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:,.4g} ms"
+    return "unknown" if value is None else f"{figure(value)} ms"

@@ -17,6 +17,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tailbudget.models.figures import figure
+
 LEAST_BEFORE: Final = 5
 LEAST_AFTER: Final = 5
 """Fewer values can't be as improbable as is asked for, or only when they all differ."""
@@ -65,7 +67,8 @@ class Moved:
         of = f" of {self.instance}" if self.instance else ""
         way = "rose" if self.strength > 0 else "fell"
         return (
-            f"{self.name}{of} {way} from {self.before:,.4g} to {self.after:,.4g} with the onset"
+            f"{self.name}{of} {way} from {figure(self.before)} to {figure(self.after)}"
+            " with the onset"
             f" (rank correlation {self.strength:+.2f}, n={self.n:,})"
         )
 

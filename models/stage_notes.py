@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tailbudget.models.attribution import Structure
+from tailbudget.models.figures import figure
 from tailbudget.models.overlap import OVERLAP
 from tailbudget.models.stage_shares import Shares
 from tailbudget.schemas.summary import TOTAL, Summary
@@ -26,7 +27,7 @@ def stage_notes(total: Summary, relations: Structure, parts: Shares) -> Iterator
         gap = sum(parts.gap_ms(name) or 0.0 for name in group)
         yield (
             f"{_and(_few(group))} take place at the same time and count as the longest of them: "
-            f"{share:.3g} % of slow requests, {gap:,.4g} ms of the gap"
+            f"{share:.3g} % of slow requests, {figure(gap)} ms of the gap"
         )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.cuts import cut_of, quantile_of
+from tailbudget.models.figures import figure
 from tailbudget.models.fix_case import Case
 from tailbudget.models.hit_ratio import more_hits
 from tailbudget.models.load import lower_load
@@ -67,7 +68,7 @@ def _cap(case: Case, effect: Effect) -> Saving:
     then = None if cut is None else _capped(case, cut)
     if cut is None or then is None:
         return _no_fit(case)
-    return _rows(case, then, f"{case.cause.covariate} capped at {cut:,.6g}", effect)
+    return _rows(case, then, f"{case.cause.covariate} capped at {figure(cut, 6)}", effect)
 
 
 def _capped(case: Case, cut: float) -> Floats | None:
@@ -79,7 +80,7 @@ def _round_trips(case: Case, effect: Effect) -> Saving:
     then = _followed(case, lambda x: np.where(x > 1, np.ceil(x / per_call), x))
     if then is None:
         return _no_fit(case)
-    what = f"one call for up to {per_call:,.6g} of {case.cause.covariate}"
+    what = f"one call for up to {figure(per_call, 6)} of {case.cause.covariate}"
     return _rows(case, then, what, effect)
 
 
@@ -112,7 +113,9 @@ def _route_above(case: Case, effect: Effect) -> Saving:
         return Saving(None, None, f"no sampled request carries {covariate}")
     stays = ~(x > cut)
     share = 100 * float(case.weight[~stays].sum() / case.weight.sum())
-    basis = f"p99 of those that stay, {covariate} above {cut:,.6g} ({share:.1f} %) routed away"
+    basis = (
+        f"p99 of those that stay, {covariate} above {figure(cut, 6)} ({share:.1f} %) routed away"
+    )
     replayed = whole(total, total, stays.astype(np.float64))
     return replayed_saving(replayed, case.layers, _basis(case, basis, effect))
 
@@ -157,7 +160,7 @@ def _scale(case: Case, effect: Effect) -> Saving:
     then = changed_total(
         case.rows, case.lay, case.stage, case.rows.stage(case.stage) * effect.factor
     )
-    return _rows(case, then, f"{case.stage} at {effect.factor:,.6g} of its time", effect)
+    return _rows(case, then, f"{case.stage} at {figure(effect.factor, 6)} of its time", effect)
 
 
 def _cap_stage(case: Case, effect: Effect) -> Saving:
@@ -167,7 +170,7 @@ def _cap_stage(case: Case, effect: Effect) -> Saving:
     then = changed_total(
         case.rows, case.lay, case.stage, np.minimum(case.rows.stage(case.stage), limit)
     )
-    what = f"{case.stage} cut at its p{effect.percentile:g}, {limit:,.4g} ms,"
+    what = f"{case.stage} cut at its p{effect.percentile:g}, {figure(limit)} ms,"
     return _rows(case, then, what, effect)
 
 
@@ -180,7 +183,9 @@ def _level(case: Case, effect: Effect) -> Saving:
     if limit is None or fast.sum() < _FEWEST_FAST:
         return Saving(None, None, f"{fast.sum()} sampled fast requests; it takes {_FEWEST_FAST}")
     then = changed_total(case.rows, case.lay, case.stage, np.minimum(stage, limit))
-    return _rows(case, then, f"{case.stage} no longer than the fast p95, {limit:,.4g} ms,", effect)
+    return _rows(
+        case, then, f"{case.stage} no longer than the fast p95, {figure(limit)} ms,", effect
+    )
 
 
 def _hedge(case: Case, effect: Effect) -> Saving:
@@ -193,7 +198,7 @@ def _hedge(case: Case, effect: Effect) -> Saving:
     second = np.full(len(stage), np.nan)
     second[present] = wait + stage[np.random.default_rng(_SEED).permutation(present)]
     then = changed_total(case.rows, case.lay, case.stage, np.minimum(stage, second))
-    what = f"second try of {case.stage} after {wait:,.4g} ms (its p{effect.percentile:g})"
+    what = f"second try of {case.stage} after {figure(wait)} ms (its p{effect.percentile:g})"
     return _rows(case, then, what, effect)
 
 

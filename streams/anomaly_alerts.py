@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from tailbudget.models.figures import figure
 from tailbudget.schemas.alert import ANOMALY, Alert
 from tailbudget.schemas.alerts import Condition, Reading
 from tailbudget.schemas.anomaly_rows import AnomalyRow
@@ -77,8 +78,8 @@ def same_shapes(row: AnomalyRow) -> str:
         return f"{row.stage} {over.get(row.phase, _TEST[row.test])}"
     said = over.get(row.phase, _TEST[row.test])
     return (
-        f"{row.stage} {said}: {row.measured_ms:,.4g} ms where the same shapes took"
-        f" {row.expected_ms:,.4g} ms, {row.effect_pct:+.0f} %"
+        f"{row.stage} {said}: {figure(row.measured_ms)} ms where the same shapes took"
+        f" {figure(row.expected_ms)} ms, {row.effect_pct:+.0f} %"
         f" ({row.low_pct:+.0f} to {row.high_pct:+.0f} %, n={row.n:,})"
     )
 

@@ -17,6 +17,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import http_silences, metrics
 from tailbudget.streams.dashboard.site import Dashboard
 from tailbudget.streams.history import Span
+from tailbudget.streams.http_answers import json, refusal
 from tailbudget.streams.http_hosts import only_hosts_of
 from tailbudget.streams.service_report import Past, past_evidence, require_known
 
@@ -94,7 +95,7 @@ class Http:
         )
 
     async def _get_status(self, _: web.Request) -> web.Response:
-        return _json(self._status())
+        return json(self._status())
 
     async def _evidence(self, request: web.Request) -> web.Response:
         """Answer with the evidence of ?service=…&start_ns=…&end_ns=…, as bytes."""
@@ -103,13 +104,11 @@ class Http:
             span = Span(int(asked["start_ns"]), int(asked["end_ns"]))
             past = Past(asked["service"], span, now_ns=time.time_ns())
         except (KeyError, ValueError):
-            return _json({"error": "give service, start_ns and end_ns"}, status=400)
+            return json({"error": "give service, start_ns and end_ns"}, status=400)
         try:
             body = await asyncio.to_thread(self._past, past)
-        except ConfigError as error:
-            return _json({"error": error.message, "remedy": error.remedy}, status=404)
         except TailbudgetError as error:
-            return _json({"error": error.message, "remedy": error.remedy}, status=503)
+            return refusal(error, mistake=404)
         return web.Response(body=body, content_type="application/octet-stream")
 
     def _past(self, past: Past) -> bytes:
@@ -120,12 +119,12 @@ class Http:
         try:
             query = orjson.loads(await request.read())["query"]
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            return _json({"error": "send a JSON object with the key query"}, status=400)
+            return json({"error": "send a JSON object with the key query"}, status=400)
         try:
             result = await asyncio.to_thread(self._store.query, str(query))
         except TailbudgetError as error:
-            return _json({"error": error.message, "remedy": error.remedy}, status=400)
-        return _json(
+            return refusal(error, trouble=400)
+        return json(
             {
                 "columns": list(result.columns),
                 "types": list(result.types),
@@ -133,8 +132,3 @@ class Http:
                 "truncated": result.truncated,
             }
         )
-
-
-def _json(value: Mapping[str, Any], *, status: int = 200) -> web.Response:
-    body = orjson.dumps(value, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
-    return web.Response(body=body, status=status, content_type="application/json")

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from tailbudget.schemas.errors import ConfigError, TailbudgetError
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.streams.http_answers import json, refusal
 from tailbudget.streams.silencing import PATH, read
 
 
@@ -20,11 +21,9 @@ def route(store: ClickHouse) -> web.RouteDef:
         try:
             silence = read(await _json(request))
             await asyncio.to_thread(store.write_silence, silence)
-        except ConfigError as error:
-            return web.json_response({"error": error.message, "remedy": error.remedy}, status=400)
         except TailbudgetError as error:
-            return web.json_response({"error": error.message, "remedy": error.remedy}, status=503)
-        return web.json_response({"id": silence.id})
+            return refusal(error)
+        return json({"id": silence.id})
 
     return web.post(PATH, keep)
 

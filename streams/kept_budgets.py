@@ -9,6 +9,7 @@ from typing import Any, Final
 from tailbudget.models.instants import rfc3339
 from tailbudget.schemas.budgets import KeptBudget, KeptSilence
 from tailbudget.schemas.verdicts import Audit
+from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.history import Span
 from tailbudget.streams.sql_text import sql_text
 
@@ -37,6 +38,11 @@ WHERE service = {service} AND begins < fromUnixTimestamp64Milli({until})
     AND ends > fromUnixTimestamp64Milli({start})
 ORDER BY begins, id
 """
+
+
+def asking(store: ClickHouse) -> Query:
+    """Return what asks a database of our own."""
+    return lambda sql: store.query(sql).rows
 
 
 def with_budgets(audit: Audit, query: Query, span: Span) -> Audit:

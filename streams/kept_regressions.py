@@ -11,6 +11,7 @@ from tailbudget.schemas.regressions import KeptRegression, StageState
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.streams.history import Span
 from tailbudget.streams.kept_budgets import Query
+from tailbudget.streams.kept_warm_up import learnt_min
 from tailbudget.streams.signal_evidence import SPAN_MS, signal_evidence
 from tailbudget.streams.sql_text import sql_text
 
@@ -46,11 +47,6 @@ SELECT name, instance, toUnixTimestamp64Milli(timestamp), value FROM signals FIN
 WHERE service = {service} AND timestamp >= fromUnixTimestamp64Milli({since})
     AND timestamp < fromUnixTimestamp64Milli({until})
 """
-_LEARNT: Final = """
-SELECT argMax(learnt_min, (start, written)) FROM cold_windows FINAL
-WHERE service = {service} AND source != 'suspected' AND isNotNull(learnt_min)
-HAVING count() > 0
-"""
 
 
 def with_regressions(audit: Audit, query: Query, span: Span) -> Audit:
@@ -71,9 +67,9 @@ def with_regressions(audit: Audit, query: Query, span: Span) -> Audit:
         "recent": max(until - _STATES_MS, span.start_ns // _NS),
         "until": until,
     }
-    learnt = query(_LEARNT.format(**wanted))
+    learnt = learnt_min(query, audit.provenance.service)
     return replace(
-        _assuming(audit, float(learnt[0][0])) if learnt else audit,
+        audit if learnt is None else _assuming(audit, learnt),
         regressions=tuple(
             _regression(row, _signals(row, query, wanted))
             for row in query(_REGRESSIONS.format(**wanted))
@@ -85,11 +81,11 @@ def with_regressions(audit: Audit, query: Query, span: Span) -> Audit:
     )
 
 
-def _assuming(audit: Audit, learnt_min: float) -> Audit:
+def _assuming(audit: Audit, minutes: float) -> Audit:
     """Say how long a cold window is, where the report leaves any out."""
     if audit.cold_start is None or not audit.cold_start.deploys:
         return audit
-    said = f"a cold window lasts {learnt_min:,.3g} min after a deploy, as learnt from the deploys"
+    said = f"a cold window lasts {minutes:,.3g} min after a deploy, as learnt from the deploys"
     provenance = audit.provenance
     told = replace(provenance, assumptions=(*provenance.assumptions, said))
     return replace(audit, provenance=told)

@@ -24,8 +24,9 @@ from tailbudget.streams.ask_worker import refusal_of, request
 from tailbudget.streams.data_directory import running_worker
 from tailbudget.streams.database import open_existing
 from tailbudget.streams.history import History, Span
-from tailbudget.streams.kept_budgets import Query, Rows, with_budgets
+from tailbudget.streams.kept_budgets import Query, Rows, asking, with_budgets
 from tailbudget.streams.kept_regressions import with_regressions
+from tailbudget.streams.kept_warm_up import cold_min
 from tailbudget.streams.promised import ASSUMED, last_promised
 from tailbudget.streams.rules import declared_workload, goodput, token_timing
 from tailbudget.streams.sql import ask
@@ -123,7 +124,7 @@ def ask_report(
     elif asked.slo is None and (promised := last_promised(settings, past.service)) is not None:
         asked = replace(asked, slo=promised, assumptions=(ASSUMED,))
     query = partial(_ask, settings)
-    return _with_kept(report(evidence, asked), query, past.span), evidence
+    return with_kept(report(evidence, asked), query, past.span), evidence
 
 
 def _ask_worker(worker: Mapping[str, Any], past: Past) -> Evidence:
@@ -145,15 +146,15 @@ def service_report(settings: Settings, store: ClickHouse, past: Past) -> Audit:
         ClickHouseError: it does not answer.
     """
     drawn = report(past_evidence(settings, store, past), options(settings, past.service))
-
-    def query(sql: str) -> Rows:
-        return store.query(sql).rows
-
-    return _with_kept(drawn, query, past.span)
+    return with_kept(drawn, asking(store), past.span)
 
 
-def _with_kept(drawn: Audit, query: Query, span: Span) -> Audit:
-    """Return a report with what a worker keeps beside the panes."""
+def with_kept(drawn: Audit, query: Query, span: Span) -> Audit:
+    """Return a report with what a worker keeps beside the panes.
+
+    Raises:
+        ClickHouseError: it does not answer.
+    """
     return with_regressions(with_budgets(drawn, query, span), query, span)
 
 
@@ -178,6 +179,5 @@ def _cold_windows(settings: Settings, store: ClickHouse, past: Past) -> list[Col
     deploys = store.recent_deploys(past.service, 0)
     if not deploys:
         return None
-    learnt_min = store.learnt_warm_up_min(past.service)
-    minutes = learnt_min or settings.service(past.service).cold_start_window_min
+    minutes = cold_min(settings, asking(store), past.service)
     return list(cold_windows(deploys, past.service, minutes, settings.environment))

@@ -15,6 +15,7 @@ from tailbudget.schemas.anomaly_rows import (
     ShapeModelRow,
     SignalRow,
 )
+from tailbudget.schemas.proposals import CauseName
 from tailbudget.sinks.clickhouse.connection import Connection
 from tailbudget.sinks.clickhouse.rows import insert, select
 
@@ -58,6 +59,7 @@ _CAUSES: Final = """
 SELECT stage, argMax(cause, (end, -window_s, score))
 FROM audit_causes FINAL
 WHERE service = {service:String} AND end >= fromUnixTimestamp64Milli({since:Int64})
+    AND cause != {inputs:String}
 GROUP BY stage
 """
 _FITS: Final = """
@@ -80,11 +82,6 @@ SELECT
 FROM anomalies FINAL
 WHERE service = {service:String} AND started_at < fromUnixTimestamp64Nano({until:Int64})
 ORDER BY started_at, stage, at
-"""
-_LEARNT: Final = """
-SELECT argMax(learnt_min, (start, written)) FROM cold_windows FINAL
-WHERE service = {service:String} AND source != 'suspected' AND isNotNull(learnt_min)
-HAVING count() > 0
 """
 _SIGNALS_BETWEEN: Final = """
 SELECT service, instance, name, toUnixTimestamp64Milli(timestamp), value FROM signals FINAL
@@ -115,8 +112,12 @@ def write_signals(connection: Connection, rows: Sequence[SignalRow]) -> None:
 
 
 def newest_causes(connection: Connection, service: str, since_ms: int) -> dict[str, str]:
-    """Return the cause that the newest report since a time names for each stage."""
-    return dict(select(connection, _CAUSES, {"service": service, "since": since_ms}))
+    """Return the cause that the newest report since a time names for each stage.
+
+    The shape of the input is none: an anomaly is what it does not explain.
+    """
+    wanted = {"service": service, "since": since_ms, "inputs": CauseName.INPUT_SHAPE}
+    return dict(select(connection, _CAUSES, wanted))
 
 
 def newest_fits(connection: Connection, service: str, since_ms: int) -> dict[str, float]:
@@ -136,12 +137,6 @@ def anomalies_between(
         (row.stage, row.started_ns) for row in rows if row.phase in OVER and row.at_ns < since_ns
     }
     return [row for row in rows if (row.stage, row.started_ns) not in over]
-
-
-def learnt_warm_up_min(connection: Connection, service: str) -> float | None:
-    """Return minutes until a service is warm after a deploy, as last learnt; None if it is not."""
-    rows = select(connection, _LEARNT, {"service": service})
-    return float(rows[0][0]) if rows else None
 
 
 def signals_between(

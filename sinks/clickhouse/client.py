@@ -193,10 +193,6 @@ class ClickHouse:
         """Write cold windows."""
         anomalies.write_cold_windows(self._writer, rows)
 
-    def learnt_warm_up_min(self, service: str) -> float | None:
-        """Return minutes until a service is warm after a deploy; None while that is not known."""
-        return anomalies.learnt_warm_up_min(self._writer, service)
-
     def newest_causes(self, service: str, since_ms: int) -> dict[str, str]:
         """Return the cause that the newest report since a time names for each stage."""
         return anomalies.newest_causes(self._writer, service, since_ms)

@@ -14,6 +14,8 @@ from typing import Final
 
 from PIL import Image, ImageDraw, ImageFont
 
+from tailbudget.sinks.report.figures import number
+
 SIZE: Final = (800, 320)
 _LEFT, _TOP, _RIGHT, _BOTTOM = 70, 44, 780, 280
 _INK, _FAINT, _LINE, _BAD, _SLO = "#24292f", "#d0d7de", "#0969da", "#ffebe9", "#cf222e"
@@ -86,7 +88,7 @@ class _Canvas:
             value = self._top_ms * step / _TICKS
             y = self._y(value)
             self._draw.line((_LEFT, y, _RIGHT, y), fill=_FAINT)
-            self._draw.text((_LEFT - 8, y), f"{value:,.3g}", _INK, font=self._font, anchor="rm")
+            self._draw.text((_LEFT - 8, y), number(value), _INK, font=self._font, anchor="rm")
             at_ns = self._first_ns + (self._last_ns - self._first_ns) * step // _TICKS
             x = self._x(at_ns)
             self._draw.text((x, _BOTTOM + 8), _clock(at_ns), _INK, font=self._font, anchor="ma")
@@ -98,7 +100,7 @@ class _Canvas:
             return
         y = self._y(self._hour.slo_ms)
         self._draw.line((_LEFT, y, _RIGHT, y), fill=_SLO, width=2)
-        text = f"SLO {self._hour.slo_ms:,.4g}"
+        text = f"SLO {number(self._hour.slo_ms)}"
         self._draw.text((_RIGHT - 4, y - 3), text, _SLO, font=self._font, anchor="rs")
 
     def line(self) -> None:

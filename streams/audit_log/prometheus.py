@@ -15,6 +15,7 @@ from prometheus_client.openmetrics import parser as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 from tailbudget.models.buckets import Buckets
+from tailbudget.models.figures import figure
 from tailbudget.schemas.errors import ConfigError, DecodeError
 from tailbudget.streams.audit_log.kinds import is_table
 from tailbudget.streams.audit_log.opened import Opened, damage
@@ -156,7 +157,7 @@ def bounds_of(path: Path) -> list[str]:
         labels = ",".join(f"{key}={value}" for key, value in one.labels)
         ends = [f"p{q * 100:g} {_between(one.buckets.bounds_ms(q))}" for q in (0.5, 0.95, 0.99)]
         mean = one.buckets.mean_ms
-        mean_text = "mean unknown" if mean is None else f"mean {mean:.4g} ms"
+        mean_text = "mean unknown" if mean is None else f"mean {figure(mean)} ms"
         unit = "" if one.unit else "; taken for milliseconds, for the name says no unit"
         said.append(
             f"{one.name}{{{labels}}}: n = {one.buckets.n:,}, {', '.join(ends)}, {mean_text}{unit}"

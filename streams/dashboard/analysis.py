@@ -18,7 +18,8 @@ from tailbudget.sinks.report.json_report import as_json
 from tailbudget.streams.dashboard.asked import Asked
 from tailbudget.streams.dashboard.series import look, remembered
 from tailbudget.streams.history import Span
-from tailbudget.streams.service_report import Past, options, past_evidence
+from tailbudget.streams.kept_budgets import asking
+from tailbudget.streams.service_report import Past, options, past_evidence, with_kept
 
 _SECOND_NS: Final = 1_000_000_000
 
@@ -37,7 +38,7 @@ def analysis(settings: Settings, store: ClickHouse, asked: Asked, *, now_ns: int
     if chosen.slo is None:
         chosen = replace(chosen, slo=remembered(store, asked.service))
     wanted = narrowed(evidence, asked.cohort)
-    found = report(wanted, chosen)
+    found = with_kept(report(wanted, chosen), asking(store), span)
     return {
         **as_json(found),
         "sample": _sample(wanted.total),

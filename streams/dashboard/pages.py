@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
-import orjson
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from tailbudget.schemas.errors import ConfigError, TailbudgetError
 
 STATIC: Final = Path(__file__).parent / "static"
 
@@ -30,9 +27,6 @@ HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Headers of every answer. A chart is saved as a picture from `blob:` and `data:`."""
-
-_KEEP_PRESSING: Final = 1_024
-"""Bytes from which on an answer is worth compressing."""
 
 
 def environment() -> Environment:
@@ -53,26 +47,6 @@ def html(text: str, *, status: int = 200) -> web.Response:
     return web.Response(
         text=text, status=status, content_type="text/html", headers={"Cache-Control": "no-cache"}
     )
-
-
-def json(value: Any, *, status: int = 200) -> web.Response:
-    """Return JSON, compressed when it is long."""
-    body = orjson.dumps(value, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
-    response = web.Response(
-        body=body,
-        status=status,
-        content_type="application/json",
-        headers={"Cache-Control": "no-store"},
-    )
-    if len(body) >= _KEEP_PRESSING:
-        response.enable_compression()
-    return response
-
-
-def refusal(error: TailbudgetError) -> web.Response:
-    """Return what is the matter, with its remedy, for a page to show."""
-    status = 400 if isinstance(error, ConfigError) else 503
-    return json({"error": error.message, "remedy": error.remedy}, status=status)
 
 
 async def guard(_: web.Request, response: web.StreamResponse) -> None:

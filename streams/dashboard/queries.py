@@ -24,7 +24,7 @@ READY: Final = (
         "How slow is each stage, minute by minute?",
         """SELECT start, stage, n, p50_ms, p95_ms, p99_ms, max_ms
 FROM latency(window = 60)
-WHERE service = {SERVICE} AND start >= {FROM} AND start < {TO}
+WHERE service = {SERVICE} AND stage != 'failed' AND start >= {FROM} AND start < {TO}
 ORDER BY start, stage""",
     ),
     Ready(

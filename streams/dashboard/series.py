@@ -55,7 +55,7 @@ def series(settings: Settings, store: ClickHouse, tables: Tables, asked: Asked) 
         "step_s": at.step_s,
         **{name: int(seen[name]) for name in ("newest_s", "oldest_s", "pane_s")},
         "slo": asdict(slo) if slo else None,
-        "latest": latest,
+        "latest": latest and {**latest, "verdict_since_ms": services.since(store, latest)},
         "percentiles": latency.percentiles(store, at),
         "missed": _burn(latency.missed(store, at), slo),
         "heat": latency.heat(store, at),

@@ -22,6 +22,7 @@ from tailbudget.streams.dashboard.events import Events
 from tailbudget.streams.dashboard.overview import overview
 from tailbudget.streams.dashboard.queries import READY
 from tailbudget.streams.dashboard.series import series
+from tailbudget.streams.http_answers import json, refusal
 
 ANALYSE_S: Final = 5.0
 """A report is drawn no more often while records come: it takes a good part of a second."""
@@ -115,5 +116,5 @@ class Dashboard:
         try:
             made = await self._answers.answer(key, make, for_s=for_s)
         except TailbudgetError as error:
-            return pages.refusal(error)
-        return pages.json(made, status=200 if made else 404)
+            return refusal(error)
+        return json(made, status=200 if made else 404)

@@ -104,8 +104,9 @@ def test_what_is_not_there_is_said(site: Site, browser: Browser) -> None:
     with Opened(browser) as opened:
         page = opened.page
         page.goto(f"{site.url}/services/nobody")
-        expect(page.locator("#trouble")).to_contain_text("nothing was recorded", timeout=30_000)
-        expect(page.locator("#latency .state")).to_contain_text("nothing was recorded")
+        expect(page.locator("#trouble")).to_contain_text("Nothing was recorded", timeout=30_000)
+        expect(page.locator("#verdict")).to_have_text("no data")
+        expect(page.locator("#latency .state")).to_contain_text("Nothing was recorded")
         page.goto(f"{site.url}/services/chat?where=route%3Dnobody")
         expect(page.locator("#latency .state")).to_contain_text("No request", timeout=30_000)
         expect(page.locator("#cohorts .state")).to_contain_text("No request", timeout=30_000)

@@ -8,9 +8,11 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from opened import AXE, Opened
+from PIL import Image
 from playwright.sync_api import Browser, expect
 from up_process import Up
 
@@ -134,6 +136,13 @@ def test_ranges_zones_and_inputs_are_chosen(up: Up, browser: Browser) -> None:
         page.mouse.up()
         expect(page).to_have_url(re.compile(r"from=\d+&to=\d+"))
         opened.settled()
+        drawn = page.url
+        page.get_by_role("button", name="Earlier", exact=True).click()
+        opened.settled()
+        assert parse_qs(urlsplit(page.url).query)["to"] < parse_qs(urlsplit(drawn).query)["to"]
+        page.get_by_role("button", name="Later", exact=True).click()
+        opened.settled()
+        assert page.url == drawn
         page.get_by_role("button", name="Back to the newest").click()
         opened.settled()
         assert "from=" not in page.url
@@ -182,6 +191,24 @@ def test_figures_are_taken_away(up: Up, browser: Browser, tmp_path: Path) -> Non
         expect(page.locator("#latency canvas")).to_be_hidden()
 
 
+@pytest.mark.parametrize("path", ["/", "/services/chat?last=5m", "/alerts"])
+def test_every_panel_is_a_picture(up: Up, browser: Browser, tmp_path: Path, path: str) -> None:
+    """With its chart or its rows in it: no panel is the blank paper that a failure would leave."""
+    with Opened(browser, dark=True) as opened:
+        page = opened.page
+        page.goto(f"{up.url}{path}")
+        opened.settled()
+        for panel in page.locator(".panel:has(summary:visible)").all():
+            with page.expect_download() as waiting:
+                panel.locator("summary").click()
+                panel.get_by_role("button", name="PNG").click()
+            place = tmp_path / waiting.value.suggested_filename
+            waiting.value.save_as(place)
+            with Image.open(place) as picture:
+                drawn = picture.convert("RGB").crop((0, 100, picture.width, picture.height - 60))
+            assert len(drawn.getcolors(1 << 24) or ()) > 20
+
+
 def test_all_is_reached_by_keyboard(up: Up, browser: Browser) -> None:
     """Tab goes over the skip link and the pages to the ranges; Enter works them."""
     with Opened(browser) as opened:
@@ -197,6 +224,14 @@ def test_all_is_reached_by_keyboard(up: Up, browser: Browser) -> None:
         page.keyboard.press("Enter")
         expect(page).to_have_url(re.compile("last=5m"))
         opened.settled()
+        summary = page.locator("#latency summary")
+        summary.focus()
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        expect(page.locator("#latency").get_by_role("button", name="PNG")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(summary).to_be_focused()
+        expect(page.locator("#latency").get_by_role("button", name="PNG")).to_be_hidden()
 
 
 def test_axe_is_the_one_that_was_released() -> None:

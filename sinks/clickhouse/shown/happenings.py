@@ -32,12 +32,12 @@ FROM shape_models FINAL
 WHERE service = {service:String} AND at < toDateTime({until:UInt32})
 ORDER BY shape_models.at DESC LIMIT 1 BY stage, cohort
 """
-_COLD: Final = """
-SELECT version, toUnixTimestamp(start) AS start_s, toUnixTimestamp(end) AS end_s, source
+_SUSPECTED: Final = """
+SELECT version AS instance, toUnixTimestamp64Milli(start) AS at_ms
 FROM cold_windows FINAL
-WHERE service = {service:String}
-    AND end > toDateTime({since:UInt32}) AND start < toDateTime({until:UInt32})
-ORDER BY start_s, version LIMIT 500
+WHERE service = {service:String} AND source = 'suspected'
+    AND start >= toDateTime({since:UInt32}) AND start < toDateTime({until:UInt32})
+ORDER BY at_ms, instance LIMIT 500
 """
 
 
@@ -51,9 +51,9 @@ def anomalies(store: ClickHouse, look: Look) -> Rows:
     return store.query(_ANOMALIES, look.parameters()).records()
 
 
-def learnt_cold_windows(store: ClickHouse, look: Look) -> Rows:
-    """Return the cold windows that were learnt; the table must be there."""
-    return store.query(_COLD, look.parameters()).records()
+def suspected(store: ClickHouse, look: Look) -> Rows:
+    """Return the cold starts that no deploy announced; the table must be there."""
+    return store.query(_SUSPECTED, look.parameters()).records()
 
 
 def models(store: ClickHouse, look: Look) -> Rows:

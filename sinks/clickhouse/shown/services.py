@@ -28,6 +28,17 @@ ORDER BY audits.end DESC LIMIT 1 BY service
 _LATEST_OF: Final = _LATEST.replace(
     "WHERE window_s = 60", "WHERE service = {service:String} AND window_s = 60"
 )
+_SINCE: Final = """
+SELECT toUnixTimestamp64Milli(min(end))
+FROM audits FINAL
+WHERE service = {service:String} AND window_s = 60
+    AND audits.end > fromUnixTimestamp64Milli({oldest:Int64})
+    AND audits.end > (
+        SELECT max(end) FROM audits FINAL
+        WHERE service = {service:String} AND window_s = 60 AND verdict != {verdict:String}
+            AND audits.end > fromUnixTimestamp64Milli({oldest:Int64}))
+"""
+_DAY_MS: Final = 86_400_000
 _SPARKS: Final = """
 SELECT service, toUnixTimestamp64Milli(end) AS end_ms, p50_ms, p95_ms, p99_ms
 FROM audits FINAL
@@ -67,6 +78,13 @@ def latest_of(store: ClickHouse, service: str) -> dict[str, Any] | None:
     """Return the newest audit of a minute of a service; None when there is none."""
     rows = store.query(_LATEST_OF, {"service": service, "since": 0}).records()
     return rows[0] if rows else None
+
+
+def since(store: ClickHouse, latest: dict[str, Any]) -> int:
+    """Return since when the verdict of the newest audit holds, in milliseconds; a day at most."""
+    oldest = int(latest["end_ms"]) - _DAY_MS
+    wanted = {"service": latest["service"], "verdict": latest["verdict"], "oldest": oldest}
+    return int(store.query(_SINCE, wanted).rows[0][0])
 
 
 def latest(store: ClickHouse, since_s: int) -> Rows:

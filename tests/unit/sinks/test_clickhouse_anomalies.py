@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from random_records import SECOND_NS, T0_NS
 
-from tailbudget.schemas.anomaly_rows import AnomalyRow, ColdWindowRow, ShapeModelRow, SignalRow
+from tailbudget.schemas.anomaly_rows import AnomalyRow, ShapeModelRow, SignalRow
 from tailbudget.schemas.audit_rows import AuditCauseRow, AuditRow, AuditShapeRow
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -61,28 +61,19 @@ def test_a_model_is_there_once_a_time(clickhouse: ClickHouse) -> None:
     ]
 
 
-def test_the_newest_learnt_warm_up_counts(clickhouse: ClickHouse) -> None:
-    """That of the newest deploy which has one; a suspected start has none."""
-    assert clickhouse.learnt_warm_up_min("chat") is None
-    window = ColdWindowRow("chat", "v1", T0_MS, T0_MS + 300_000, "deploy", None)
-    clickhouse.write_cold_windows([window, replace(window, version="x", source="suspected")])
-    assert clickhouse.learnt_warm_up_min("chat") is None
-    later = replace(window, version="v2", start_ms=T0_MS + 1000, learnt_min=0.75)
-    clickhouse.write_cold_windows([replace(window, learnt_min=2.0), later])
-    assert clickhouse.learnt_warm_up_min("chat") == 0.75
-
-
 def test_causes_and_fits_are_of_the_newest_report(clickhouse: ClickHouse) -> None:
-    """By stage; what is older than asked for is not taken."""
+    """By stage; what is older than asked for is not taken, nor what an anomaly cannot be."""
     cause = AuditCauseRow("contention", "queue", "", "", 0.8, ("92 %",))
+    inputs = replace(cause, cause="input_shape", stage="prefill", score=0.9)
     fit = AuditShapeRow("prefill", "input_tokens", 900, 0.7, 0.02, 3.0)
     old = AuditRow(
         service="chat", window_s=300, end_ns=T0_NS, version=1, verdict="ok", requests=900,
         failed=0, causes=(cause,), shape=(fit, replace(fit, covariate="batch_size", r2=0.2)),
     )  # fmt: skip
     new = replace(
-        old, end_ns=T0_NS + 300 * SECOND_NS, causes=(replace(cause, cause="cache_miss"),), shape=()
-    )
+        old, end_ns=T0_NS + 300 * SECOND_NS, causes=(replace(cause, cause="cache_miss"), inputs),
+        shape=(),
+    )  # fmt: skip
     clickhouse.write_audits([old, new])
     assert clickhouse.newest_causes("chat", T0_MS) == {"queue": "cache_miss"}
     assert clickhouse.newest_fits("chat", T0_MS) == {"prefill": 0.7}

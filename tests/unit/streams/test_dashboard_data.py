@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from past import PastService
 from random_records import AWKWARD, SECOND_NS, T0_NS, random_columns
 
 from tailbudget.schemas.alert_rows import NoticeRow
+from tailbudget.schemas.anomaly_rows import ColdWindowRow
+from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.rows import DeployRow
 from tailbudget.schemas.settings import Settings
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -183,8 +186,51 @@ def test_happenings_lie_in_the_range(site: Site) -> None:
     assert [row["end_ns"] - row["start_ns"] for row in found["cold"]] == [300 * SECOND_NS]
     assert [(row["alert"], row["after"]) for row in found["alerts"]] == [("slo:latency", "firing")]
     assert found["anomalies"] is None
+    assert found["suspected"] is None
     late = series(site, **{"from": T0_S + 590})["happenings"]
     assert late["deploys"] == late["alerts"] == late["cold"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [(("breach", "ok", "breach", "breach", "breach"), 3), (("ok",), 1), (("ok", "breach"), 1)],
+    ids=["again", "always", "just now"],
+)
+def test_a_verdict_is_told_since_when(
+    clickhouse: ClickHouse, said: tuple[str, ...], held: int
+) -> None:
+    """From the first audit after the last one that said otherwise."""
+    PastService(clickhouse, "chat").write(COLUMNS)
+    end_ns = [T0_NS + 10 * (at + 1) * SECOND_NS for at in range(len(said))]
+    clickhouse.write_audits(
+        [
+            AuditRow("chat", 60, at_ns, 1, verdict, 10, 0)
+            for at_ns, verdict in zip(end_ns, said, strict=True)
+        ]
+    )
+    with Site(clickhouse) as site:
+        latest = series(site)["latest"]
+    assert latest["verdict"] == said[-1]
+    assert latest["verdict_since_ms"] * 1_000_000 == end_ns[-held]
+
+
+def test_cold_windows_are_as_long_as_the_report_takes_them(clickhouse: ClickHouse) -> None:
+    """Once the deploys taught how long it takes to be warm, bands and report follow them."""
+    PastService(clickhouse, "chat").write(COLUMNS)
+    at_ns = T0_NS + 100 * SECOND_NS
+    clickhouse.write_deploys([DeployRow("chat", "prod", "v2", at_ns, at_ns, "deploy")])
+    start_ms = at_ns // 1_000_000
+    learnt = ColdWindowRow("chat", "v2", start_ms, start_ms + 300_000, "deploy", 0.5)
+    clickhouse.write_cold_windows([learnt, replace(learnt, version="i-1", source="suspected")])
+    with Site(clickhouse, **SLO) as site:
+        found = series(site)["happenings"]
+        told = analysis(site)
+    (window,) = found["cold"]
+    assert (window["start_ns"], window["end_ns"]) == (at_ns, at_ns + 30 * SECOND_NS)
+    assert found["cold_min"] == 0.5
+    assert found["suspected"] == [{"instance": "i-1", "at_ms": start_ms}]
+    inside = (COLUMNS.ts_ns >= at_ns) & (COLUMNS.ts_ns < at_ns + 30 * SECOND_NS)
+    assert told["cold_start"]["excluded"] == int(inside.sum())
 
 
 def test_alerts_say_why(site: Site) -> None:

@@ -41,7 +41,7 @@ function base(option) {
   };
 }
 
-/** Draw; `build` makes the option anew whenever the colours change. */
+/** Draw; `build` makes the option for a width, and anew whenever the colours change. */
 export function draw(element, build, label) {
   let kept = charts.get(element);
   if (!kept) {
@@ -54,16 +54,17 @@ export function draw(element, build, label) {
   kept.build = build;
   element.setAttribute("role", "img");
   element.setAttribute("aria-label", label);
-  kept.chart.setOption(base(build()), { notMerge: true });
+  kept.chart.setOption(base(build(element.clientWidth)), { notMerge: true });
   return kept.chart;
 }
 
 export function recolour() {
-  for (const { chart, build } of charts.values()) chart.setOption(base(build()), { notMerge: true });
+  for (const [element, { chart, build }] of charts) chart.setOption(base(build(element.clientWidth)), { notMerge: true });
 }
 
-export function picture(element) {
-  return charts.get(element)?.chart.getDataURL({ pixelRatio: 2, backgroundColor: colour("--panel") });
+/** A chart as an address of PNG, of pixels so much smaller; none where none was drawn. */
+export function picture(element, scale) {
+  return charts.get(element)?.chart.getDataURL({ pixelRatio: scale, backgroundColor: colour("--panel") });
 }
 
 /** A small line without axes. */

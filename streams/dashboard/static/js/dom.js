@@ -17,7 +17,9 @@ export function make(tag, attributes = {}, ...parts) {
 export function name(text, length = 200) {
   const whole = String(text);
   const short = whole.length > length ? `${whole.slice(0, length)}…` : whole;
-  return make("bdi", short === whole ? {} : { title: whole.slice(0, 2000) }, short);
+  // A long name of several parts breaks between them.
+  const parts = short.split(/(?<=[,+;])(?=\D)/).flatMap((part, at) => at ? [make("wbr"), part] : [part]);
+  return make("bdi", short === whole ? {} : { title: whole.slice(0, 2000) }, parts);
 }
 
 const WORDS = {

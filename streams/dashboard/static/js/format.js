@@ -10,8 +10,12 @@ export function number(value, digits = 3) {
 }
 
 export const count = (value) => (value ?? null) === null ? "–" : Number(value).toLocaleString("en");
-export const ms = (value) => (value ?? null) === null ? "–" : `${number(value)} ms`;
-export const signedMs = (value) => (value ?? null) === null ? "–" : `${value > 0 ? "+" : value < 0 ? "−" : ""}${number(Math.abs(value))} ms`;
+// Less than a microsecond is nothing that was measured.
+const whole = (value) => Math.round(value * 1000) / 1000;
+export const ms = (value) => (value ?? null) === null ? "–" : `${number(whole(value))} ms`;
+const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : ""}${number(Math.abs(value))}`;
+export const signedMs = (value) => (value ?? null) === null ? "–" : `${signed(whole(value))} ms`;
+export const signedPct = (value) => (value ?? null) === null ? "–" : `${signed(value)} %`;
 export const pct = (value) => (value ?? null) === null ? "–" : `${number(value)} %`;
 
 export function duration(seconds) {
@@ -20,6 +24,12 @@ export function duration(seconds) {
   if (s < 5400) return `${Math.round(s / 60)} min`;
   if (s < 172800) return `${Math.round(s / 3600)} h`;
   return `${Math.round(s / 86400)} d`;
+}
+
+/** The zone that times are shown in, as short as it has a name: "UTC", "CET", "GMT+5:30". */
+export function zoneName(atMs) {
+  const parts = new Intl.DateTimeFormat("en-GB", { timeZone: zone(), timeZoneName: "short" }).formatToParts(new Date(atMs));
+  return parts.find((part) => part.type === "timeZoneName").value;
 }
 
 const local = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -38,8 +48,8 @@ export function zone() {
   return known(wanted) ? wanted : "UTC";
 }
 
-function format(kind) {
-  const key = `${kind} ${zone()}`;
+function format(kind, timeZone) {
+  const key = `${kind} ${timeZone}`;
   if (!formats.has(key)) {
     const shapes = {
       whole: { dateStyle: "medium", timeStyle: "medium" },
@@ -47,13 +57,13 @@ function format(kind) {
       minute: { hour: "2-digit", minute: "2-digit" },
       day: { day: "2-digit", month: "short" },
     };
-    formats.set(key, new Intl.DateTimeFormat("en-GB", { ...shapes[kind], timeZone: zone() }));
+    formats.set(key, new Intl.DateTimeFormat("en-GB", { ...shapes[kind], timeZone }));
   }
   return formats.get(key);
 }
 
-/** A time in the zone that is shown; `kind` is "whole", "second", "minute" or "day". */
-export const time = (atMs, kind = "whole") => (atMs ?? null) === null ? "–" : format(kind).format(new Date(Number(atMs)));
+/** A time, in the zone that is shown; `kind` is "whole", "second", "minute" or "day". */
+export const time = (atMs, kind = "whole", timeZone = zone()) => (atMs ?? null) === null ? "–" : format(kind, timeZone).format(new Date(Number(atMs)));
 export const iso = (atMs) => new Date(Number(atMs)).toISOString();
 
 /** Fill the choice of zones, and follow it. */

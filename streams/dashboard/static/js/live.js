@@ -34,7 +34,8 @@ export async function ask(path, options = {}) {
   const body = await response.json().catch(() => ({}));
   if (response.ok) return body;
   const remedy = body.remedy ? ` Remedy: ${body.remedy}.` : "";
-  throw new Error(`${body.error ?? `The server answers HTTP ${response.status}`}.${remedy}`);
+  const said = body.error ?? `the server answers HTTP ${response.status}`;
+  throw new Error(`${said.charAt(0).toUpperCase()}${said.slice(1)}.${remedy}`);
 }
 
 /** Call each of `refreshes` now, when the address changes, and when something was written. */

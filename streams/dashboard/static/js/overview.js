@@ -3,10 +3,11 @@
 import { ask, keepFresh, say } from "./live.js";
 import { spark } from "./chart.js";
 import { make, name, pill, table } from "./dom.js";
-import { count, duration, ms, pct, time } from "./format.js";
+import { count, duration, iso, ms, pct, time } from "./format.js";
 import { query } from "./look.js";
+import { Panel } from "./panel.js";
 
-const body = document.querySelector("#services .body");
+const panel = new Panel("services");
 const summary = document.getElementById("summary");
 const ORDER = ["breach", "at_risk", "no_data", "insufficient", null, "ok"];
 
@@ -27,9 +28,10 @@ function budget(row) {
 
 function service(row) {
   const zone = query().get("zone");
-  const search = zone ? `?${new URLSearchParams({ zone })}` : "";
+  const kept = zone ? { zone } : {};
+  const search = zone ? `?${new URLSearchParams(kept)}` : "";
   const link = make("a", { href: `/services/${encodeURIComponent(row.service)}${search}`, "data-key": row.service }, name(row.service, 60));
-  const firing = row.firing ? make("a", { href: "/alerts", class: "over" }, ` ${row.firing} firing`) : null;
+  const firing = row.firing ? make("a", { href: `/alerts?${new URLSearchParams({ ...kept, only: row.service, state: "firing" })}`, class: "over" }, ` ${row.firing} firing`) : null;
   return make("span", {}, link, firing);
 }
 
@@ -60,20 +62,25 @@ const COLUMNS = [
   { name: "Newest record", cell: (row) => time((row.newest_s + row.pane_s) * 1000) },
 ];
 
+/** What is exported of a service. */
+function figures({ service: name_, verdict, firing, budget: left, newest_s: newest, pane_s: pane, ...row }) {
+  const kept = ["p50_ms", "p95_ms", "p99_ms", "slo_p50_ms", "slo_p95_ms", "slo_p99_ms", "requests", "failed", "tail_driver"];
+  return { service: name_, verdict: verdict ?? null, firing, budget_left_pct: left?.left_pct ?? null,
+    ...Object.fromEntries(kept.map((key) => [key, row[key] ?? null])), newest_record: iso((newest + pane) * 1000) };
+}
+
 function show({ services }) {
   if (!services.length) {
     summary.textContent = "No service yet.";
-    body.replaceChildren(make("p", { class: "state" }, "Nothing was recorded yet. Send records to the request topic; the page shows them as they come."));
+    panel.say("Nothing was recorded yet. Send records to the request topic; the page shows them as they come.");
     return;
   }
   services.sort((a, b) => ORDER.indexOf(a.verdict ?? null) - ORDER.indexOf(b.verdict ?? null) || a.service.localeCompare(b.service));
   const bad = services.filter((row) => row.verdict === "breach").length;
   summary.textContent = `${services.length} ${services.length === 1 ? "service" : "services"}, ${bad ? `${bad} in breach` : "none in breach"}`;
-  const focus = document.activeElement?.dataset?.key;
-  body.replaceChildren(table(COLUMNS, services));
-  body.firstChild.setAttribute("aria-label", "Services");
+  panel.note("By the audits of the last minute; the worst first.");
+  panel.show(services.map(figures), table(COLUMNS, services, { caption: "Services" }));
   for (const row of services) spark(lines.get(row.service), row.spark, row.slo_p99_ms);
-  if (focus) body.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
 }
 
 keepFresh(async () => {
@@ -83,5 +90,6 @@ keepFresh(async () => {
   } catch (error) {
     say(error.message);
     if (summary.textContent === "Loading…") summary.textContent = "";
+    if (panel.element.getAttribute("aria-busy") === "true") panel.say(error.message, "error");
   }
 });

@@ -1,7 +1,8 @@
 // A panel: a chart or a table, the same figures to take away, and a word when there are none.
 
-import { draw, picture } from "./chart.js";
+import { draw } from "./chart.js";
 import { make, table } from "./dom.js";
+import { pictureOf } from "./picture.js";
 
 function save(name, kind, href) {
   make("a", { href, download: `${name}.${kind}` }).click();
@@ -28,6 +29,17 @@ export function csv(rows) {
     .map((cells) => cells.map(csvCell).join(",")).join("\r\n") + "\r\n";
 }
 
+// A menu closes when something else is touched, and by Escape, as menus do.
+document.addEventListener("pointerdown", ({ target }) => {
+  for (const menu of document.querySelectorAll(".menu[open]")) menu.open = menu.contains(target);
+});
+document.addEventListener("keydown", ({ key }) => {
+  const menu = key === "Escape" && document.querySelector(".menu[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
 export class Panel {
   #rows = [];
   #asTable = false;
@@ -36,13 +48,14 @@ export class Panel {
     this.element = document.getElementById(key);
     this.chart = this.element.querySelector(".chart");
     this.body = this.element.querySelector(".body");
+    this.key = this.element.querySelector(".key");
     this.state = this.element.querySelector(".state");
     this.actions = this.element.querySelector(".actions");
     const name = () => `${prefix}-${key}`.replace(/[^\w.-]+/g, "_").slice(0, 80);
     this.actions.addEventListener("click", (event) => {
       const does = event.target.dataset.do;
       if (does === "table") this.#flip(event.target);
-      if (does === "png") save(name(), "png", picture(this.chart));
+      if (does === "png") pictureOf(this.element).then((href) => save(name(), "png", href), (error) => this.note(error.message));
       if (does === "csv") saveText(name(), "csv", "text/csv", csv(this.#rows));
       if (does === "json") saveText(name(), "json", "application/json", JSON.stringify(this.#rows, null, 2));
       if (does) this.element.querySelector(".menu")?.removeAttribute("open");
@@ -61,10 +74,16 @@ export class Panel {
     this.state.hidden = false;
     this.actions.hidden = true;
     this.body.hidden = true;
-    if (this.chart) this.chart.hidden = true;
+    if (this.chart) this.chart.hidden = this.key.hidden = true;
   }
 
-  /** Draw a chart of `rows`; `build` makes its option, `label` says it in words. */
+  /** Say what colours of a chart mean: pairs of a class and its words. */
+  explain(pairs) {
+    this.key.hidden = this.chart.hidden || !pairs.length;
+    this.key.replaceChildren(...pairs.map(([kind, words]) => make("span", { class: kind }, words)));
+  }
+
+  /** Draw a chart of `rows`; `build` makes its option for a width, `label` says it in words. */
   draw(rows, build, label) {
     this.#ready(rows);
     this.chart.hidden = this.#asTable;
@@ -104,7 +123,7 @@ export class Panel {
   #flip(button) {
     this.#asTable = !this.#asTable;
     button.setAttribute("aria-pressed", String(this.#asTable));
-    this.chart.hidden = this.#asTable;
+    this.chart.hidden = this.key.hidden = this.#asTable;
     this.#fill();
   }
 

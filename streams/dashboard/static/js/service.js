@@ -2,7 +2,7 @@
 
 import { ask, keepFresh, say } from "./live.js";
 import { make, name, pill } from "./dom.js";
-import { count, duration, ms, time } from "./format.js";
+import { count, duration, ms, time, zoneName } from "./format.js";
 import { asked, cohort, onLook, query, setLook } from "./look.js";
 import { Panel } from "./panel.js";
 import { burn } from "./service/burn.js";
@@ -14,9 +14,9 @@ import { causes, cohorts, diagnosis, fixes, happenings, ledger, requests } from 
 import { waterfall } from "./service/waterfall.js";
 
 const service = document.getElementById("service").dataset.service;
-const FROM_SERIES = { latency, burn, heat, requests, happenings };
-const FROM_ANALYSIS = { diagnosis, waterfall, cohorts, shape: (panel, data) => shape(panel, data, series?.happenings.models), causes, fixes, ledger };
-const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", ...Object.keys(FROM_ANALYSIS)]
+const FROM_SERIES = { latency, burn, heat, requests };
+const FROM_ANALYSIS = { diagnosis, waterfall, cohorts, causes, fixes, ledger };
+const panels = Object.fromEntries([...Object.keys(FROM_SERIES), "stages", "happenings", ...Object.keys(FROM_ANALYSIS), "shape"]
   .map((key) => [key, new Panel(key, service)]));
 
 let series = null;
@@ -31,10 +31,23 @@ function ranges() {
   }
   const shown = document.getElementById("range");
   if (!series) return;
-  shown.replaceChildren(`${time(series.since_s * 1000)} to ${time(series.until_s * 1000)}`);
-  if (fixed) {
-    shown.append(" ", make("button", { type: "button", on: { click: () => setLook({ from: null, to: null }) } }, "Back to the newest"));
-  }
+  const { since_s: from, until_s: to, newest_s: newest, pane_s: pane } = series;
+  const [begin, end] = [from, to].map((at) => time(at * 1000));
+  const [day, clock] = end.split(", ");
+  shown.textContent = `${begin} to ${begin.startsWith(`${day},`) ? clock : end} ${zoneName(to * 1000)}`;
+  const steps = document.getElementById("steps");
+  steps.hidden = false;
+  steps.querySelector("[data-step='-1']").disabled = to <= series.oldest_s;
+  steps.querySelector("[data-step='1']").disabled = to >= newest + pane;
+  steps.querySelector("[data-step='0']").disabled = !fixed;
+}
+
+/** Look half a range earlier (-1) or later (1), or at the newest again (0). */
+function move(step) {
+  if (!series) return;
+  const { since_s: from, until_s: to } = series;
+  const by = step * Math.max(Math.round((to - from) / 2), 1);
+  setLook(step ? { last: null, from: from + by, to: to + by } : { from: null, to: null });
 }
 
 function filters() {
@@ -46,16 +59,25 @@ function filters() {
       on: { click: () => setLook({ where: chosen.filter((other) => other !== one).map((other) => other.text) }) } }, "✕"))));
 }
 
+/** Show a verdict; one that is shown already is not told again to who listens to the page. */
+function verdict(shown) {
+  const place = document.getElementById("verdict");
+  if (place.className === shown.className && place.textContent === shown.textContent) return;
+  place.className = shown.className;
+  place.textContent = shown.textContent;
+}
+
+/** Since when the verdict holds. */
+function held({ verdict_since_ms: since, end_ms: end }) {
+  const heldS = (end - since) / 1000;
+  return heldS > 86_000 ? "for a day or longer" : `since ${time(since)} ${zoneName(since)} (${duration(heldS)})`;
+}
+
 function standing() {
   const { latest } = series;
-  const verdict = document.getElementById("verdict");
-  const shown = pill(latest?.verdict);
-  if (verdict.className !== shown.className || verdict.textContent !== shown.textContent) {
-    verdict.className = shown.className;
-    verdict.textContent = shown.textContent;
-  }
+  verdict(pill(latest?.verdict));
   const parts = latest
-    ? [`Last minute: P50 ${ms(latest.p50_ms)}, P95 ${ms(latest.p95_ms)}, P99 ${ms(latest.p99_ms)}`, `${count(latest.requests)} requests, ${count(latest.failed)} failed`, latest.tail_driver ? `tail driver ${latest.tail_driver.slice(0, 60)}` : "no tail driver"]
+    ? [held(latest), `Last minute: P50 ${ms(latest.p50_ms)}, P95 ${ms(latest.p95_ms)}, P99 ${ms(latest.p99_ms)}`, `${count(latest.requests)} requests, ${count(latest.failed)} failed`, latest.tail_driver ? `tail driver ${latest.tail_driver.slice(0, 60)}` : "no tail driver"]
     : ["No audit yet; the first comes when a pane ends."];
   document.getElementById("now").textContent = parts.join(" · ");
   const oldS = Date.now() / 1000 - series.newest_s - series.pane_s;
@@ -70,6 +92,7 @@ function paint(drawn, data) {
 
 function failed(keys, error) {
   say(error.message);
+  if (!series) verdict(pill("no_data"));
   for (const key of keys) {
     if (panels[key].element.getAttribute("aria-busy") === "true") panels[key].say(error.message, "error");
   }
@@ -77,6 +100,15 @@ function failed(keys, error) {
 
 function loading() {
   Object.values(panels).forEach((panel) => panel.say("Loading", "loading"));
+}
+
+/** Draw what is made of both answers, whichever comes first. */
+function both() {
+  if (series) {
+    stages(panels.stages, series, analysis);
+    happenings(panels.happenings, series, analysis);
+  }
+  if (analysis) shape(panels.shape, analysis, series?.happenings);
 }
 
 async function refreshSeries(wanted) {
@@ -88,9 +120,9 @@ async function refreshSeries(wanted) {
     standing();
     ranges();
     paint(FROM_SERIES, series);
-    stages(panels.stages, series, analysis);
+    both();
   } catch (error) {
-    failed([...Object.keys(FROM_SERIES), "stages"], error);
+    failed([...Object.keys(FROM_SERIES), "stages", "happenings"], error);
   }
 }
 
@@ -100,12 +132,15 @@ async function refreshAnalysis(wanted) {
     if (wanted !== asked(service)) return;
     analysis = found;
     paint(FROM_ANALYSIS, analysis);
-    if (series) stages(panels.stages, series, analysis);
+    both();
   } catch (error) {
-    failed(Object.keys(FROM_ANALYSIS), error);
+    failed([...Object.keys(FROM_ANALYSIS), "shape"], error);
   }
 }
 
+for (const button of document.querySelectorAll("[data-step]")) {
+  button.addEventListener("click", () => move(Number(button.dataset.step)));
+}
 for (const button of document.querySelectorAll("[data-last]")) {
   button.addEventListener("click", () => setLook({ last: button.dataset.last, from: null, to: null }));
 }
@@ -129,5 +164,6 @@ onLook(() => {
   ranges();
   if (series) paint(FROM_SERIES, series);
   if (analysis) paint(FROM_ANALYSIS, analysis);
+  both();
 });
 keepFresh(() => refreshSeries(begin()), () => refreshAnalysis(begin()));

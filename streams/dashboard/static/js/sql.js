@@ -66,7 +66,6 @@ function show(found, rows) {
   if (!rows.length) return panel.say("The answer has no row.");
   const wanted = plan(found, rows);
   panel.note(wanted ? `The chart shows ${wanted.shown.map((one) => one.column).join(", ")}; the table has all.` : "There is nothing to draw; the table has all.");
-  panel.element.querySelector('[data-do="png"]').hidden = !wanted;
   if (wanted) panel.draw(rows, () => option(wanted, rows), `${wanted.shown.map((one) => one.column).join(", ")} by ${wanted.along.column}`);
   panel.list(rows, { chart: Boolean(wanted) });
 }
@@ -86,10 +85,10 @@ function option({ along, split, shown, time: timed }, rows) {
   const shape = Math.abs(spanMs) < 1_800_000 ? "second" : Math.abs(spanMs) < 172_800_000 ? "minute" : "day";
   return {
     legend: { data: kept.map(([key]) => key), formatter: (text) => text.length > 24 ? `${text.slice(0, 23)}…` : text },
-    grid: { left: 8, right: 16, top: 34, bottom: 4, containLabel: true },
-    xAxis: timed ? { type: "time", axisLabel: { formatter: (value) => time(value, shape) } } : { type: "category", data: rows.map(at), axisLabel: { width: 110, overflow: "truncate" } },
+    grid: { left: 8, right: 30, top: 34, bottom: 4, containLabel: true },
+    xAxis: timed ? { type: "time", axisLabel: { formatter: (value) => time(value, shape, "UTC") } } : { type: "category", data: rows.map(at), axisLabel: { width: 110, overflow: "truncate" } },
     yAxis: { type: "value" },
-    tooltip: { trigger: "axis", formatter: (points) => points.length ? [timed ? time(points[0].axisValue) : String(points[0].name).slice(0, 60), ...points.slice(0, MOST_LINES).map((point) => `${point.seriesName.slice(0, 40)}  ${number(point.value[1])}`)].join("\n") : "" },
+    tooltip: { trigger: "axis", formatter: (points) => points.length ? [timed ? `${time(points[0].axisValue, "whole", "UTC")} UTC` : String(points[0].name).slice(0, 60), ...points.slice(0, MOST_LINES).map((point) => `${point.seriesName.slice(0, 40)}  ${number(point.value[1])}`)].join("\n") : "" },
     series: kept.map(([key, points], index) => ({ name: key, type: timed ? "line" : "bar", symbol: points.length > 60 ? "none" : "circle", symbolSize: 4, color: stageColour(index), data: points })),
   };
 }

@@ -2,7 +2,7 @@
 
 import { colour } from "../chart.js";
 import { count, number, time } from "../format.js";
-import { behind, kind } from "./timeline.js";
+import { behind, key, kind } from "./timeline.js";
 
 export function heat(panel, data) {
   const cells = data.heat;
@@ -11,6 +11,7 @@ export function heat(panel, data) {
   const edge = (band) => data.least_ms * 2 ** (band / data.bands_an_octave);
   const figures = cells.map((cell) => ({ start: new Date(cell.start * 1000).toISOString(), from_ms: edge(cell.band), to_ms: edge(cell.band + 1), requests: cell.requests }));
   panel.draw(figures, () => option(data, edge), `Requests by time and latency, ${number(edge(Math.min(...cells.map((cell) => cell.band))))} ms to ${number(edge(1 + Math.max(...cells.map((cell) => cell.band))))} ms`);
+  panel.explain(key(data));
 }
 
 function option(data, edge) {
@@ -23,7 +24,8 @@ function option(data, edge) {
   const starts = Array.from({ length: steps }, (_, at) => (first + at * data.step_s) * 1000);
   const column = (atMs) => Math.min(Math.max(Math.floor((atMs / 1000 - first) / data.step_s), 0), steps - 1);
   const { windows, odd, moments } = behind(data);
-  const area = (one, name) => [{ xAxis: column(one[0]), itemStyle: { color: colour(name) } }, { xAxis: column(one[1]) }];
+  // As a frame: a band of colour would be taken for requests.
+  const area = (one, name) => [{ xAxis: column(one[0]), itemStyle: { color: "transparent", borderColor: colour(name), borderWidth: 2 } }, { xAxis: column(one[1]) }];
   const most = Math.max(...cells.map((cell) => cell.requests));
   return {
     grid: { left: 8, right: 12, top: 8, bottom: 40, containLabel: true },
@@ -41,7 +43,7 @@ function option(data, edge) {
     series: [{
       type: "heatmap", progressive: 0,
       data: cells.map((cell) => [column(cell.start * 1000), cell.band - low, Math.log10(cell.requests)]),
-      markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold")), ...odd.map((one) => area(one, "--anomaly"))] },
+      markArea: { silent: true, data: [...windows.map((one) => area(one, "--cold-line")), ...odd.map((one) => area(one, "--anomaly-line"))] },
       markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { type: "solid", width: 1 },
         data: moments.map(([at, , name]) => ({ xAxis: column(at), lineStyle: { color: colour(name) } })) },
     }],

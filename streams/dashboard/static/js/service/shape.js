@@ -2,12 +2,12 @@
 
 import { colour } from "../chart.js";
 import { make, name } from "../dom.js";
-import { count, number } from "../format.js";
+import { count, number, signedPct, time } from "../format.js";
 import { query, setLook } from "../look.js";
 
 const short = (text) => text.length > 40 ? `${text.slice(0, 39)}…` : text;
 
-export function shape(panel, analysis, models) {
+export function shape(panel, analysis, happenings) {
   const fits = analysis.shape.filter((row) => row.r2 !== null);
   const place = panel.element.querySelector(".extra");
   if (!fits.length) {
@@ -19,7 +19,7 @@ export function shape(panel, analysis, models) {
     .map((one) => [one.shape[fit.covariate], one.stages[fit.stage], one.id]);
   panel.note(`${points.length} sampled requests, and the fit over ${count(fit.n)}`);
   const focus = place.contains(document.activeElement) ? document.activeElement.id : "";
-  place.replaceChildren(choices(fits, fit), make("p", { class: "soft" }, state(fit), " ", model(fit, models)));
+  place.replaceChildren(choices(fits, fit), make("p", { class: "soft" }, state(fit), " ", model(fit, happenings)));
   if (focus) document.getElementById(focus)?.focus();
   if (!points.length) return panel.say("No sampled request carries both.");
   const figures = points.map(([x, y, id]) => ({ request: id, [fit.covariate]: x, [`${fit.stage}_ms`]: y }));
@@ -60,8 +60,11 @@ const STATES = {
 };
 
 /** Whether the stage is slower than its input explains, over its cohorts. */
-function model(fit, models) {
-  const own = (models ?? []).filter((row) => row.stage === fit.stage);
+function model(fit, happenings) {
+  // Models are described now and then; a regression is told at once.
+  const regression = happenings?.anomalies?.find((one) => one.stage === fit.stage && one.ended_s === null);
+  if (regression) return `Regression: ${STATES.alarmed} since ${time(regression.onset_s * 1000)}, by ${signedPct(regression.effect_pct)}.`;
+  const own = (happenings?.models ?? []).filter((row) => row.stage === fit.stage);
   if (!own.length) return "Regression: not measured.";
   const counts = Object.keys(STATES).map((key) => [key, own.filter((row) => row.state === key).length]).filter(([, n]) => n);
   return `Regression: ${counts.map(([key, n]) => `${STATES[key]} in ${n} of ${own.length} cohorts`).join(", ")}.`;
@@ -74,7 +77,7 @@ function option(points, fit) {
   return {
     grid: { left: 8, right: 16, top: 10, bottom: 22, containLabel: true },
     xAxis: { type: "value", name: short(fit.covariate), nameLocation: "middle", nameGap: 24, scale: true },
-    yAxis: { type: "value", min: 0, axisLabel: { formatter: "{value} ms" } },
+    yAxis: { type: "value", min: 0, axisLabel: { formatter: (value) => `${count(value)} ms` } },
     tooltip: { formatter: ({ value }) => value[2] ? `${value[2].slice(0, 60)}\n${number(value[0])}: ${number(value[1])} ms` : "fit" },
     series: [
       { type: "scatter", symbolSize: 5, itemStyle: { color: colour("--s1"), opacity: 0.55 }, data: points },

@@ -2,7 +2,7 @@
 
 import { colour, stageColour } from "../chart.js";
 import { count, ms } from "../format.js";
-import { choosable, overTime, points } from "./timeline.js";
+import { choosable, key, overTime, points } from "./timeline.js";
 
 /** Stages in the order in which they are coloured everywhere. */
 export function order(data) {
@@ -25,13 +25,14 @@ export function stages(panel, data, analysis) {
   panel.note(`Mean of each stage over requests from P95 to P99.${left}`);
   const figures = rows.map(({ start, ...rest }) => ({ start: new Date(start * 1000).toISOString(), ...rest }));
   const label = `Stacked means of ${names.join(", ")} over slow requests`.slice(0, 300);
-  choosable(panel.draw(figures, () => option(names, rows, data), label));
+  choosable(panel.draw(figures, (width) => option(names, rows, data, width), label));
+  panel.explain(key(data));
 }
 
-function option(names, rows, data) {
+function option(names, rows, data, width) {
   const byStart = new Map(rows.map((row) => [row.start * 1000, row]));
   const all = order(data);
-  return overTime(data, {
+  return overTime(data, width, {
     legend: { data: names, formatter: (text) => text.length > 18 ? `${text.slice(0, 17)}…` : text },
     unit: "ms",
     tell: (at) => {

@@ -1,7 +1,7 @@
 // The panels that are tables and lists.
 
 import { make, name, table } from "../dom.js";
-import { count, iso, ms, number, pct, signedMs, time } from "../format.js";
+import { count, iso, ms, number, pct, signedMs, signedPct, time } from "../format.js";
 import { addFilters } from "../look.js";
 
 const NOTHING = "No request of this choice in this range.";
@@ -42,12 +42,13 @@ export function cohorts(panel, analysis) {
 
 export function diagnosis(panel, analysis) {
   if (analysis.verdict === "no_data") return panel.say(NOTHING);
-  const { recommendation, causes, warnings, refused } = analysis;
+  const { recommendation, causes, regressions, warnings, refused } = analysis;
   const cause = causes[0];
-  panel.note(`The whole range: ${count(analysis.provenance.n)} requests, ${count(analysis.provenance.n_failed)} failed.`);
+  panel.note(`Of the whole range: ${count(analysis.provenance.n)} requests, ${count(analysis.provenance.n_failed)} failed. The verdict above is of the last minute.`);
   panel.show([analysis],
     make("p", { class: "headline" }, name(analysis.headline, 1200)),
     make("div", { class: "lists" },
+      list("Slower than its inputs explain", regressions.flatMap((one) => [since(one, analysis), ...one.signals])),
       cause ? list(`Cause: ${cause.cause.replaceAll("_", " ")}`, cause.evidence) : null,
       recommendation ? list("What to do", steps(recommendation)) : null,
       refused ? list("Not recommended", [refused]) : null,
@@ -91,12 +92,12 @@ export function requests(panel, data) {
   if (!rows.length) return panel.say(NOTHING);
   panel.note("Of those that panes keep whole.");
   const flat = rows.map((row) => ({ request: row.id, at: iso(row.at_ms), cohort: row.cohort, total_ms: row.total_ms, ...Object.fromEntries(row.stages_ms.map(([stage, value]) => [`${stage}_ms`, value])) }));
-  const slowest = (row) => [...row.stages_ms].sort((a, b) => b[1] - a[1])[0];
+  const slowest = (row) => [...row.stages_ms].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([stage, value]) => make("span", { class: "part" }, name(stage, 40), ` ${ms(value)}`));
   panel.show(flat, table([
     { name: "Request", cell: (row) => make("code", {}, name(row.id, 60)) },
     { name: "At", cell: (row) => time(row.at_ms) },
     { name: "Total", n: true, cell: (row) => ms(row.total_ms) },
-    { name: "Most of it", cell: (row) => slowest(row) ? make("span", {}, name(slowest(row)[0], 40), ` ${ms(slowest(row)[1])}`) : "–" },
+    { name: "Most of it", cell: (row) => row.stages_ms.length ? make("span", {}, slowest(row)) : "–" },
     { name: "Cohort", cell: (row) => text(row.cohort || "–", 160) },
   ], rows));
 }
@@ -112,18 +113,38 @@ export function ledger(panel, analysis) {
   ], rows));
 }
 
-export function happenings(panel, data) {
-  const { deploys, cold, learnt, anomalies, alerts } = data.happenings;
+const STATES = { started: "goes on", spread: "goes on", ended: "ended", accepted: "accepted as normal", lost: "watched no more" };
+
+/** Why a stage regressed: as it was told, else what the report of the range says; never its input. */
+function causeOf({ stage, cause }, analysis) {
+  const found = cause || analysis?.causes.find((one) => one.stage === stage && one.cause !== "input_shape")?.cause;
+  return found ? `cause: ${found.replaceAll("_", " ")}` : "cause: not known";
+}
+
+/** What is known of a regression. */
+function regressed(one, analysis) {
+  const { state, effect_ms: by, effect_pct: share, expected_ms: expected, cohorts: where, deploy } = one;
+  return [
+    `${STATES[state] ?? state}: ${signedMs(by)} (${signedPct(share)}) against ${ms(expected)} for the same inputs`,
+    where.length && `in ${where.join("; ")}`, deploy && `after the deploy of ${deploy}`, causeOf(one, analysis),
+  ].filter(Boolean).join(", ");
+}
+
+/** The same in short, of a report. */
+const since = (one, analysis) => `${one.stage} ${signedPct(one.effect_pct)} since ${time(Date.parse(one.onset))}${one.ended ? ` until ${time(Date.parse(one.ended))}` : ""}; ${causeOf(one, analysis)}`;
+
+export function happenings(panel, data, analysis) {
+  const { deploys, cold, cold_min: coldMin, suspected, anomalies, alerts } = data.happenings;
   const NS = 1e6;
   const rows = [
     ...deploys.map((one) => ({ at_ms: one.at_ns / NS, kind: one.kind === "scale_up" ? "scale-up" : "deploy", what: one.version, until_ms: null, more: one.env })),
-    ...(learnt ?? []).map((one) => ({ at_ms: one.start_s * 1000, kind: "cold window", what: one.version, until_ms: one.end_s * 1000, more: one.source })),
-    ...(learnt?.length ? [] : cold).map((one) => ({ at_ms: one.start_ns / NS, kind: "cold window", what: one.version, until_ms: one.end_ns / NS, more: one.kind.replace("_", "-") })),
-    ...(anomalies ?? []).map((one) => ({ at_ms: one.onset_s * 1000, kind: "anomaly", what: one.stage, until_ms: one.ended_s ? one.ended_s * 1000 : null,
-      more: `${one.state}: ${signedMs(one.effect_ms)} (${pct(one.effect_pct)}) against ${ms(one.expected_ms)} expected${one.cohorts.length ? `, in ${one.cohorts.join("; ")}` : ""}${one.cause ? `; ${one.cause}` : ""}` })),
+    ...cold.map((one) => ({ at_ms: one.start_ns / NS, kind: "cold window", what: one.version, until_ms: one.end_ns / NS, more: `${number(coldMin)} min after a ${one.kind.replace("_", "-")}` })),
+    ...(suspected ?? []).map((one) => ({ at_ms: one.at_ms, kind: "cold start", what: one.instance, until_ms: null, more: "announced by no deploy" })),
+    ...(anomalies ?? []).map((one) => ({ at_ms: one.onset_s * 1000, kind: "regression", what: one.stage, until_ms: one.ended_s ? one.ended_s * 1000 : null,
+      more: regressed(one, analysis) })),
     ...alerts.map((one) => ({ at_ms: one.at_ms, kind: `alert ${one.after}`, what: one.alert, until_ms: null, more: one.detail })),
   ].sort((a, b) => b.at_ms - a.at_ms);
-  panel.note(anomalies === null ? "Anomalies: not measured." : "");
+  panel.note(anomalies === null ? "Regressions: not measured yet." : "");
   if (!rows.length) return panel.say("Nothing happened in this range.");
   const flat = rows.map(({ at_ms, until_ms, ...rest }) => ({ at: iso(at_ms), until: until_ms ? iso(until_ms) : null, ...rest }));
   panel.show(flat, table([

@@ -1,7 +1,7 @@
 // From a fast request to a slow one, stage by stage.
 
 import { colour } from "../chart.js";
-import { ms, signedMs } from "../format.js";
+import { count, ms, signedMs } from "../format.js";
 
 export function waterfall(panel, analysis) {
   const parts = analysis.stages.filter((row) => (row.role === "stage" || row.role === "unattributed") && row.delta_ms !== null);
@@ -24,8 +24,8 @@ function option(parts) {
   bars.push({ name: "slow requests", from: 0, by: at, total: true });
   const tint = (bar) => colour(bar.total ? "--s1" : bar.by >= 0 ? "--p99" : "--p50");
   return {
-    grid: { left: 8, right: 60, top: 6, bottom: 4, containLabel: true },
-    xAxis: { type: "value", min: 0, axisLabel: { formatter: "{value} ms" } },
+    grid: { left: 8, right: 78, top: 6, bottom: 4, containLabel: true },
+    xAxis: { type: "value", min: 0, axisLabel: { formatter: (value) => `${count(value)} ms` } },
     yAxis: { type: "category", inverse: true, data: bars.map((bar) => bar.name), splitLine: { show: false }, axisLabel: { width: 130, overflow: "truncate" } },
     tooltip: { formatter: ({ dataIndex }) => `${bars[dataIndex].name.slice(0, 60)}\n${bars[dataIndex].total ? ms(bars[dataIndex].by) : signedMs(bars[dataIndex].by)}` },
     series: [
