@@ -110,7 +110,9 @@ class Sender:
             for of, notice in waiting:
                 if of != generation:
                     self._finish(notice)
-            for group in grouped(notice for of, notice in waiting if of == generation):
+            current = [notice for of, notice in waiting if of == generation]
+            alone = self._chat.limits.alone
+            for group in [[one] for one in current] if alone else grouped(current):
                 await self._tell(group, generation)
 
     async def _tell(self, group: Sequence[Notice], generation: int) -> None:
@@ -132,20 +134,23 @@ class Sender:
 
     async def _send(self, group: Sequence[Notice], generation: int) -> None:
         picture = await self._drawn(group[0].alert) if self._takes_pictures else None
-        message = composed(group, self._chat.limits, picture)
+        follows = self.told.followed(notice.alert for notice in group)
+        message = composed(group, self._chat.limits, picture, follows)
         wait_s: float | None = self._rate.take(time.monotonic())
-        backoff, error = Backoff(time.monotonic()), None
+        backoff = Backoff(time.monotonic())
+        answer: str | ChatError = ""
         while wait_s is not None:
             await asyncio.sleep(wait_s)
             if generation != self._generation:  # Another worker tells it now.
                 for notice in group:
                     self._finish(notice)
                 return
-            error = await self._try(message)
+            answer = await self._try(message)
+            error = answer if isinstance(answer, ChatError) else None
             wait_s = backoff.after(error, time.monotonic())
-        if error is not None:
-            log.warning("alert given up", error=error.message, alert_id=message.alert_id)
-        await self._finished(group, error, backoff.attempts)
+        if isinstance(answer, ChatError):
+            log.warning("alert given up", error=answer.message, alert_id=message.alert_id)
+        await self._finished(group, answer, backoff.attempts)
 
     def _draw_ahead(self, alert: Alert) -> None:
         """Begin the picture of a first alert while others may join it."""
@@ -158,28 +163,31 @@ class Sender:
             return await ahead[1]
         return await self._picture(alert)
 
-    async def _try(self, message: ChatMessage) -> ChatError | None:
+    async def _try(self, message: ChatMessage) -> str | ChatError:
+        """Return the handle of the message, or why it was not taken."""
         try:
-            await asyncio.to_thread(self._chat.send, message)
+            return await asyncio.to_thread(self._chat.send, message)
         except ChatError as error:
             return error
-        return None
 
     async def _finished(
-        self, group: Sequence[Notice], error: ChatError | None, attempts: int
+        self, group: Sequence[Notice], answer: str | ChatError, attempts: int
     ) -> None:
         at_ns = time.time_ns()
         for notice in group:
-            self.told.note(notice.alert)
-        await self._record([self._row(one.alert, at_ns, error, attempts) for one in group])
-        if error is None:
+            self.told.note(notice.alert, "" if isinstance(answer, ChatError) else answer)
+        await self._record([self._row(one.alert, at_ns, answer, attempts) for one in group])
+        if not isinstance(answer, ChatError):
             self._tally.delivered += len(group)
         else:
             self._tally.undelivered += len(group)
         for notice in group:
             self._finish(notice)
 
-    def _row(self, alert: Alert, at_ns: int, error: ChatError | None, attempts: int) -> NoticeRow:
+    def _row(
+        self, alert: Alert, at_ns: int, answer: str | ChatError, attempts: int
+    ) -> NoticeRow:
+        error = answer if isinstance(answer, ChatError) else None
         return NoticeRow(
             service=alert.service,
             alert=alert.alert,
@@ -191,6 +199,7 @@ class Sender:
             outcome=_outcome(error),
             attempts=attempts,
             error="" if error is None else error.message,
+            handle="" if isinstance(answer, ChatError) else answer,
         )
 
     def _finish(self, notice: Notice) -> None:
