@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -17,6 +17,7 @@ from tailbudget.schemas.errors import ChatError
 from tailbudget.schemas.messages import ChatMessage
 from tailbudget.sinks.chat import Chat
 from tailbudget.streams.delivery.backoff import Backoff
+from tailbudget.streams.delivery.change_split import Split
 from tailbudget.streams.delivery.composing import composed
 from tailbudget.streams.delivery.grouping import grouped
 from tailbudget.streams.delivery.notice import Notice
@@ -57,10 +58,18 @@ class Sender:
         tally: counts what becomes of messages.
         record: keeps what became of notices; returns once they are durable.
         picture: makes a picture for an alert.
+        split: adds to an alert what made its p99 another than before.
     """
 
     def __init__(
-        self, channel: ChatChannel, chat: Chat, tally: Tally, *, record: Record, picture: Picture
+        self,
+        channel: ChatChannel,
+        chat: Chat,
+        tally: Tally,
+        *,
+        record: Record,
+        picture: Picture,
+        split: Split,
     ) -> None:
         self.told = Told()
         self._channel = channel
@@ -68,6 +77,7 @@ class Sender:
         self._tally = tally
         self._record = record
         self._picture = picture
+        self._split = split
         self._takes_pictures = channel.picture and chat.limits.pictures
         self._ahead: tuple[Alert, asyncio.Future[bytes | None]] | None = None
         self._rate = Rate(channel.per_minute)
@@ -134,6 +144,8 @@ class Sender:
 
     async def _send(self, group: Sequence[Notice], generation: int) -> None:
         picture = await self._drawn(group[0].alert) if self._takes_pictures else None
+        if len(group) == 1:
+            group = [await self._with_split(group[0])]
         follows = self.told.followed(notice.alert for notice in group)
         message = composed(group, self._chat.limits, picture, follows)
         wait_s: float | None = self._rate.take(time.monotonic())
@@ -162,6 +174,12 @@ class Sender:
         if ahead is not None and ahead[0] is alert:
             return await ahead[1]
         return await self._picture(alert)
+
+    async def _with_split(self, notice: Notice) -> Notice:
+        alert = await self._split(notice.alert)
+        if alert is notice.alert:
+            return notice
+        return replace(notice, alert=alert, payload={**notice.payload, **alert.to_payload()})
 
     async def _try(self, message: ChatMessage) -> str | ChatError:
         """Return the handle of the message, or why it was not taken."""
