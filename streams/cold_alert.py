@@ -15,6 +15,7 @@ from tailbudget.schemas.alert import COLD_START, Alert
 from tailbudget.schemas.alerts import AlertStatus, Condition, Reading
 from tailbudget.schemas.objectives import Severity
 from tailbudget.schemas.sections import ColdWindow
+from tailbudget.schemas.verdicts import Percentile
 from tailbudget.streams.alert_book import AlertBook, Explain
 
 FIRST_STEP: Final = (
@@ -40,16 +41,18 @@ class ColdAlert:
         self._book = book
         self._missed: list[str] = []
 
-    def held_back(self, name: str, read: Reading, window: ColdWindow | None) -> Reading:
+    def held_back(self, row: Percentile, read: Reading, window: ColdWindow | None) -> Reading:
         """Return what a percentile is to read: nothing where cold replicas explain that it is bad.
 
+        They are slow and do not fail: a percentile that is a failure has no milliseconds.
+
         Args:
-            name: the percentile.
+            row: the percentile.
             read: what it reads.
             window: the cold window of now; None outside of one.
         """
-        state = self._book.state(name)
-        if window is None or read.condition is not Condition.BAD or state.fires:
+        slow = read.condition is Condition.BAD and row.measured_ms is not None
+        if window is None or not slow or self._book.state(row.percentile).fires:
             return read
         self._missed.append(read.detail)
         return replace(read, condition=Condition.HOLD)

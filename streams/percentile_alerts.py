@@ -79,7 +79,7 @@ class PercentileAlerts:
         alerts = []
         for name, row in rows.items():
             read, shown = self._read(name, row, newest[name], now_ns)
-            read = self._cold.held_back(name, read, window)
+            read = self._cold.held_back(shown, read, window)
             alert = self._book.step(name, read, now_ns)
             if alert is not None:
                 told = _with_figures(replace(alert, **asdict(explain())), shown)

@@ -131,8 +131,8 @@ def _announced(picture: Picture, share: float, fading: _Fading) -> Weighed:
         against.append(f"of {in_ms(raw)} in cold windows inputs explain {in_ms(raw - level)}")
     if fading.share < 1:
         against.append(
-            f"{100 * (1 - fading.share):.0f} % of what requests in cold windows take longer does not "
-            f"fade after the start: it is most {fading.peak_s:,.0f} s later"
+            f"{100 * (1 - fading.share):.0f} % of what requests in cold windows take longer does "
+            f"not fade after the start: it is most {fading.peak_s:,.0f} s later"
         )
     return Weighed(
         cause=CauseName.COLD_START,

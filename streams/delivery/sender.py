@@ -202,9 +202,7 @@ class Sender:
         for notice in group:
             self._finish(notice)
 
-    def _row(
-        self, alert: Alert, at_ns: int, answer: str | ChatError, attempts: int
-    ) -> NoticeRow:
+    def _row(self, alert: Alert, at_ns: int, answer: str | ChatError, attempts: int) -> NoticeRow:
         error = answer if isinstance(answer, ChatError) else None
         return NoticeRow(
             service=alert.service,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tailbudget.models.anomaly.guard import Guard
 from tailbudget.models.summarise import summarise
-from tailbudget.schemas.alert import ANOMALY
+from tailbudget.schemas.alert import ANOMALY, Alert
 from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.alerts import Condition, Reading
 from tailbudget.schemas.anomalies import StageCohort, TickRows
@@ -176,7 +176,7 @@ class Ours:
         if deploy is not None:
             cold = ColdWindow(deploy * MINUTE_NS, (deploy + COLD_MIN) * MINUTE_NS, "v", "deploy")
             self._guard.cold(cold.end_ns)
-        moved = list(self._judged(one, end_ns, cold))
+        moved = self._judged(one, end_ns, cold)
         counted = Tally(
             MINUTE_NS,
             np.array([one.number * MINUTE_NS]),
@@ -192,17 +192,15 @@ class Ours:
                 begins = alert.state == "firing"
                 yield Told(one.number, alert.alert, begins, begins and alert.severity == "page")
 
-    def _judged(self, one: Minute, end_ns: int, cold: ColdWindow | None) -> Sequence[object]:
+    def _judged(self, one: Minute, end_ns: int, cold: ColdWindow | None) -> list[Alert]:
         if not self._percentiles.firing and one.bad.sum() <= len(one.bad) / 100:
             return self._percentiles.calm(QUIET, end_ns, AlertContext)
         recent = one.times >= MINUTE_NS - RECENT_S * SECOND_NS
         both = (_columns(one, np.ones_like(recent)), _columns(one, recent))
-        minute, newest = (
-            summarise(c, pane_ns=MINUTE_NS, thresholds_ms=(TARGET_MS,)) for c in both
-        )
+        minute, newest = (summarise(c, pane_ns=MINUTE_NS, thresholds_ms=(TARGET_MS,)) for c in both)
         return self._percentiles.judge(minute, newest, end_ns, AlertContext, cold)
 
-    def _anomalies(self, one: Minute, end_ns: int) -> Iterator[object]:
+    def _anomalies(self, one: Minute, end_ns: int) -> Iterator[Alert]:
         good = np.flatnonzero(~one.failed)[:SCORED]
         n = len(good)
         rows = TickRows(
@@ -314,9 +312,7 @@ def report(name: str, told: Sequence[Told], since: int) -> str:
         cells.append(f"{first.minute + 1 - incident.begin} min, {first.alert}")
     stray = [one for one in begins if not any(i.on(one.minute, GRACE) for i in INCIDENTS)]
     late = [
-        one
-        for one in begins
-        if not any(i.on(one.minute) for i in INCIDENTS) and one not in stray
+        one for one in begins if not any(i.on(one.minute) for i in INCIDENTS) and one not in stray
     ]
     pages = [one for one in stray if one.page]
     tickets = [one for one in stray if not one.page]
@@ -346,7 +342,7 @@ def main(show: Callable[[str], None] = print) -> None:
     for one in month(asked.seed, asked.days):
         static, sloth = rivals.minute(one)
         for kept, new in zip(told, (ours.minute(one), static, sloth), strict=True):
-            kept += new
+            kept.extend(new)
     since = FIRST_DAYS * DAY
     heads = ["rules", *(one.name for one in INCIDENTS)]
     heads += ["false pages", "false tickets", "begun after an end", "messages"]

@@ -67,7 +67,7 @@ class Fleeting:
             if chunk:
                 self._producer.produce(self._topic, b"\n".join(chunk), partition=0)
             assert self._producer.flush(60) == 0
-            self.wait_for(lambda: self._counted() >= 0.9 * before, "records to be counted")
+            self._catch_up(0.9 * before)
             time.sleep(0.5)  # two ticks of scoring
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
@@ -80,6 +80,9 @@ class Fleeting:
         while not condition():
             assert time.monotonic() < deadline, f"waited for {what}\n{self.fleet.logs()}"
             time.sleep(0.1)
+
+    def _catch_up(self, records: float) -> None:
+        self.wait_for(lambda: self._counted() >= records, "records to be counted")
 
     def _counted(self) -> int:
         sql = "SELECT sum(requests) FROM current_panes WHERE stage = 'total'"

@@ -61,7 +61,7 @@ def api() -> Iterator[Api]:
             self.end_headers()
             self.wfile.write(text)
 
-        do_PATCH = do_POST
+        do_PATCH = do_POST  # noqa: N815 - the name that http.server calls
 
         def log_message(self, *_: object) -> None:
             """Stay silent."""
@@ -97,7 +97,7 @@ def opened(url: str, **set_to: Any) -> AppriseChat:
 
 def slack(api: Api) -> AppriseChat:
     api.usual = {"ok": True, "channel": "C0123", "ts": "1772445600.000100"}
-    token = "-".join(["xoxb", "1234", "1234", "abcdefghijklmnopqrstuvwx"])
+    token = f"xoxb-1234-1234-{'a' * 24}"
     return opened(f"slack://{token}/#ops", api_url=f"{api.url}/api/{{}}")
 
 

@@ -20,9 +20,7 @@ from tailbudget.streams.delivery.change_split import ChangeSplits, spans_of
 
 N = 3_000
 LENGTH_NS = 300 * SECOND_NS
-OVER = burn(
-    state="resolved", sequence=2, at_ns=T0_NS + LENGTH_NS, cleared_ns=T0_NS + LENGTH_NS
-)
+OVER = burn(state="resolved", sequence=2, at_ns=T0_NS + LENGTH_NS, cleared_ns=T0_NS + LENGTH_NS)
 
 
 def served(start_ns: int, *, slow: float = 1.0, bulk: float = 0.02, seed: int = 1) -> Columns:

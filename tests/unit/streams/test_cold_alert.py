@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from requests_of import SECOND_NS, T0_NS, columns_of, summary_of
 
 from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.records import Outcome
 from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
@@ -28,6 +30,16 @@ def steps(seconds: int, start_s: int, slow_share: float, seed: int) -> Iterator[
         total = np.where(rng.random(100) < slow_share, 500.0, 100.0).tolist()
         times = [at_ns + i for i in range(100)]
         yield summary_of(columns_of(total, ids=range(at_ns, at_ns + 100), ts_ns=times), (200.0,))
+
+
+def failing(seconds: int, start_s: int) -> Iterator[Summary]:
+    """Yield the summary of each half of a second: every fifth request fails."""
+    for step in range(seconds * 2):
+        at_ns = T0_NS + start_s * SECOND_NS + step * STEP_NS
+        times = [at_ns + i for i in range(100)]
+        made = columns_of([100.0] * 100, ids=range(at_ns, at_ns + 100), ts_ns=times)
+        outcome = np.where(np.arange(100) % 5, Outcome.OK, Outcome.ERROR).astype(np.int8)
+        yield summary_of(replace(made, outcome=outcome), (200.0,))
 
 
 def play(audit: ServiceAudit, summaries: Iterator[Summary]) -> list[Alert]:
@@ -59,8 +71,7 @@ def test_replicas_that_warm_up_are_a_ticket_and_no_page() -> None:
     assert said(cold) == [("cold_start", "firing", "ticket")]
     assert [(one.alert, one.state) for one in warm] == [("cold_start", "resolved")]
     assert title(cold[0]) == (
-        "[FIRING ticket] chat: cold start: steady state is within SLO,"
-        " cold since the deploy of v7"
+        "[FIRING ticket] chat: cold start: steady state is within SLO, cold since the deploy of v7"
     )
     assert (cold[0].kind, cold[0].deploy) == ("cold_start", "v7")
     assert "p99 500 ms against 200 ms" in cold[0].reason
@@ -87,6 +98,15 @@ def test_a_breach_that_was_there_before_the_deploy_goes_on() -> None:
     alerts = play(here, steps(60, 0, 0.2, seed=1))
     alerts += play(here, steps(20, 60, 0.2, seed=2))
     assert said(alerts) == [("p99", "firing", "page")]
+
+
+def test_a_deploy_that_fails_requests_pages_at_once() -> None:
+    """Cold replicas are slow and do not fail."""
+    here = audit()
+    play(here, steps(60, 0, 0.002, seed=1))
+    alerts = play(here, failing(20, 60))
+    assert said(alerts) == [("p99", "firing", "page")]
+    assert alerts[0].at_ns < WINDOW.end_ns
 
 
 def test_a_restart_in_a_cold_start_repeats_nothing() -> None:
