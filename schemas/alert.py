@@ -76,6 +76,11 @@ class Alert:
         effect_ms: the same in milliseconds.
         onset_ns: since when, as far as the records show.
         deploy: version that was deployed shortly before.
+        p99_change_ms: of the incident against the time before it.
+        change_failures_ms: part of that which failures make.
+        change_cold_start_ms: which cold replicas make.
+        change_workload_ms: which other requests make.
+        change_regression_ms: which the same requests make: the parts add up to the change.
         request_id: a slow request to look at.
         link: where a person sees more.
         sql: a query that shows it, ready to run; empty for the one of the service.
@@ -126,6 +131,11 @@ class Alert:
     effect_ms: float | None = None
     onset_ns: int | None = None
     deploy: str = ""
+    p99_change_ms: float | None = None
+    change_failures_ms: float | None = None
+    change_cold_start_ms: float | None = None
+    change_workload_ms: float | None = None
+    change_regression_ms: float | None = None
     request_id: str = ""
     link: str = ""
     sql: str = ""

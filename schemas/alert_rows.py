@@ -61,6 +61,7 @@ class NoticeRow:
         outcome: "delivered", "refused" or "given_up".
         attempts: how often it was sent.
         error: what the channel said last.
+        handle: what the channel gave for the message; empty where it gives nothing.
     """
 
     service: str
@@ -73,3 +74,4 @@ class NoticeRow:
     outcome: str
     attempts: int
     error: str = ""
+    handle: str = ""

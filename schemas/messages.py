@@ -22,6 +22,7 @@ class ChatMessage:
         plain: the body without Markdown, for a channel that refuses it; empty: as `body`.
         picture: a PNG of the last hour, for channels that take one.
         payloads: of a message about several alerts, all of them; `payload` is the most urgent.
+        follows: what the channel gave for the message that this is news of; empty: a new message.
     """
 
     title: str
@@ -34,6 +35,7 @@ class ChatMessage:
     plain: str = ""
     picture: bytes | None = None
     payloads: tuple[Mapping[str, Any], ...] = ()
+    follows: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,13 @@ class Limits:
         characters: of title and body together, as the channel counts them.
         measure: from a text to what the channel counts, its escapes included.
         pictures: the channel takes a PNG.
+        alone: it keeps incidents, so that each alert is a message of its own.
     """
 
     characters: int
     measure: Callable[[str], int]
     pictures: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 import apprise
+import requests
 from apprise.attachment.memory import AttachMemory
 from apprise.plugins.custom_json import NotifyJSON
 
 from tailbudget.schemas.connections import ChatChannel
 from tailbudget.schemas.errors import ChatError, ConfigError
 from tailbudget.schemas.messages import ChatMessage, Limits
+from tailbudget.sinks.follow.base import kind
+from tailbudget.sinks.follow.choose import follow_of
 from tailbudget.sinks.http_answers import RETRYABLE, Answer, listening
 from tailbudget.sinks.messages.fit import shorten
 from tailbudget.sinks.messages.limits import either, limits
 
-_KINDS: Final = {"firing": apprise.NotifyType.FAILURE, "resolved": apprise.NotifyType.SUCCESS}
 _UNREADABLE: Final = frozenset({400, 413, 422})
 """Statuses that say that a message is too long or not understood (RFC 9110 section 15.5)."""
 
@@ -37,12 +40,16 @@ class Chat(Protocol):
     name: str
     limits: Limits
 
-    def send(self, message: ChatMessage) -> None:
-        """Deliver one message.
+    def send(self, message: ChatMessage) -> str:
+        """Deliver one message; return its handle, which news of it names as `follows`.
+
+        The handle is empty where the channel gives none. What cannot be followed any more is
+        delivered as a message of its own.
 
         Raises:
             ChatError: it was not delivered; see `retryable` and `retry_after_s`.
         """
+        ...
 
 
 class AppriseChat:
@@ -69,19 +76,44 @@ class AppriseChat:
         self._plugin = _plugin(channel)
         scheme = channel.url.get_secret_value().partition("://")[0].lower()
         self.limits = limits(self._plugin, scheme)
+        self._follow = follow_of(self._plugin)
 
-    def send(self, message: ChatMessage) -> None:
-        """Deliver one message.
+    def send(self, message: ChatMessage) -> str:
+        """Deliver one message; return its handle.
 
         Raises:
             ChatError: it was not delivered; see `retryable` and `retry_after_s`.
         """
         with self._lock:
-            answers = self._try(message, message.body, picture=message.picture)
-            if message.plain and answers and answers[-1].status in _UNREADABLE:
-                answers = self._try(message, shorten(message.plain, self.limits), markdown=False)
-        if answers is not None:
+            if message.follows and self._followed(message):
+                return message.follows
+            return self._told(message)
+
+    def _followed(self, message: ChatMessage) -> bool:
+        """Return whether the channel took it as news of an earlier message.
+
+        Raises:
+            ChatError: the channel does not answer, or wants to be asked later.
+        """
+        if self._follow is None:
+            return False
+        with listening() as answers, _no_answer(self.name):
+            if self._follow.follow(message):
+                return True
+        if answers and answers[-1].status in RETRYABLE:
             raise _refusal(self.name, answers)
+        return False
+
+    def _told(self, message: ChatMessage) -> str:
+        if self._follow is not None:
+            self._follow.begin(message)
+        taken, answers = self._try(message, message.body, picture=message.picture)
+        if not taken and message.plain and answers and answers[-1].status in _UNREADABLE:
+            text = shorten(message.plain, self.limits)
+            taken, answers = self._try(message, text, markdown=False)
+        if not taken:
+            raise _refusal(self.name, answers)
+        return self._follow.handle(message, answers) if self._follow is not None else ""
 
     def _try(
         self,
@@ -90,8 +122,8 @@ class AppriseChat:
         *,
         picture: bytes | None = None,
         markdown: bool = True,
-    ) -> list[Answer] | None:
-        """Return None when the message was taken, else what the server answered."""
+    ) -> tuple[bool, list[Answer]]:
+        """Return whether the message was taken, and what the server answered."""
         if isinstance(self._plugin, NotifyJSON):
             self._plugin.payload_extras = {**self._extras(), **_alerts(message)}
         how = apprise.NotifyFormat.MARKDOWN if markdown else apprise.NotifyFormat.TEXT
@@ -99,11 +131,11 @@ class AppriseChat:
             taken = self._plugin.notify(
                 title=message.title,
                 body=body,
-                notify_type=_KINDS.get(message.state, apprise.NotifyType.WARNING),
+                notify_type=kind(message),
                 body_format=how,
                 attach=_attachment(picture) if picture and self.limits.pictures else None,
             )
-        return None if taken else answers
+        return bool(taken), answers
 
     def _extras(self) -> dict[str, object]:
         extras = self._plugin.payload_extras.items()
@@ -126,8 +158,8 @@ class FakeChat:
         self.sent: list[ChatMessage] = []
         self.failures: list[ChatError] = []
 
-    def send(self, message: ChatMessage) -> None:
-        """Keep one message, or raise the next of `failures`.
+    def send(self, message: ChatMessage) -> str:
+        """Keep one message and return its number, or raise the next of `failures`.
 
         Raises:
             ChatError: a failure was prepared.
@@ -135,6 +167,7 @@ class FakeChat:
         if self.failures:
             raise self.failures.pop(0)
         self.sent.append(message)
+        return str(len(self.sent))
 
 
 def open_channels(channels: Sequence[ChatChannel]) -> tuple[tuple[ChatChannel, Chat], ...]:
@@ -177,6 +210,15 @@ def _plugin(channel: ChatChannel) -> apprise.NotifyBase:
             remedy="check the form of the URL at https://github.com/caronc/apprise/wiki",
         )
     return plugin
+
+
+@contextmanager
+def _no_answer(name: str) -> Iterator[None]:
+    """Say of a request of our own that nobody answered, without the URL in it."""
+    try:
+        yield
+    except requests.RequestException:
+        raise _refusal(name, ()) from None
 
 
 def _refusal(name: str, answers: Sequence[Answer]) -> ChatError:

@@ -14,6 +14,7 @@ from email.utils import parsedate_to_datetime
 from functools import wraps
 from typing import Any, Final
 
+from requests import Response
 from requests.adapters import HTTPAdapter
 
 RETRYABLE: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -27,10 +28,22 @@ class Answer:
     Attributes:
         status: HTTP status.
         retry_after_s: seconds that it asked us to wait; None when it did not say.
+        response: the whole answer.
     """
 
     status: int
     retry_after_s: float | None
+    response: Response | None = None
+
+    def said(self) -> dict[str, Any]:
+        """Return the JSON object that it answered; an empty one where it is none."""
+        if self.response is None:
+            return {}
+        try:
+            said = self.response.json()
+        except ValueError:
+            return {}
+        return said if isinstance(said, dict) else {}
 
 
 _heard: ContextVar[list[Answer] | None] = ContextVar("tailbudget_http_answers", default=None)
@@ -76,7 +89,8 @@ def _heard_by_us(send: Callable[..., Any]) -> Callable[..., Any]:
         response = send(*args, **kwargs)
         answers = _heard.get()
         if answers is not None:
-            answers.append(Answer(response.status_code, retry_after_s(response.headers)))
+            wait_s = retry_after_s(response.headers)
+            answers.append(Answer(response.status_code, wait_s, response))
         return response
 
     listened._tailbudget = True  # type: ignore[attr-defined]  # noqa: SLF001

@@ -240,6 +240,8 @@ class Anomalies:
                 deploys = found.get(name, [])
                 one.windows = cold_windows(deploys, name, minutes, self._settings.environment)
                 one.watch.cool(one.windows)
+                if (service := self._owner.owned(name)) is not None:
+                    service.cold = one.windows
 
 
 def _restored(service: str, body: bytes) -> AnomalyWatch:

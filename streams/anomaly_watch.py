@@ -95,10 +95,6 @@ class AnomalyWatch:
         """Start of the anomaly of each stage that has one."""
         return self._open
 
-    def active(self) -> list[Anomaly]:
-        """Return the anomalies that go on, with their effects as they are now."""
-        return [self._named(one) for one in self.guard.active(self._now_ns)]
-
     def take(self, folded: Folded) -> None:
         """Take the samples of a segment that counts for good, unless they were taken before."""
         if any(end <= self._taken.get(source, -1) for source, end in folded.ends.items()):

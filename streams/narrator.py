@@ -80,7 +80,7 @@ class Narrator:
         for what in progress.happened:
             self._say("simulated", escape(what), "cyan")
 
-    def send(self, message: ChatMessage) -> None:
+    def send(self, message: ChatMessage) -> str:
         """Print an alert as a chat channel would show it."""
         style = "bold red" if message.state == "firing" else "bold green"
         self._say("alert", escape(message.title), style)
@@ -88,6 +88,7 @@ class Narrator:
             if line.strip("`"):
                 indented = f"{'':>20}{escape(line)}"
                 self._console.print(indented, style=style.split()[1], soft_wrap=True)
+        return ""
 
     def percentiles(self) -> None:
         """Print the latest rolling audit of the last minute, when there is a new one."""

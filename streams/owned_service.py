@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert import COLD_START, Alert
+from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.settings import Settings
 from tailbudget.schemas.summary import Summary
 from tailbudget.sinks.clickhouse import ClickHouse
@@ -32,6 +33,7 @@ class OwnedService:
         slo: objectives and their budgets.
         link: where a person sees more; empty when there is no such place.
         newest: the newest records that came, with a sample; None before the first.
+        cold: its cold windows.
         sources: source partitions that have sent something of the service.
         opened_ns: event time when it was opened; it counts until a source has records.
         seen: when it last sent something, or was opened, seconds of a growing clock.
@@ -45,6 +47,7 @@ class OwnedService:
     slo: SloAudit
     link: str = ""
     newest: Summary | None = None
+    cold: tuple[ColdWindow, ...] = ()
     opened_ns: int = 0
     sources: set[str] = field(default_factory=set)
     seen: float = 0.0
@@ -96,7 +99,7 @@ class OwnedService:
             explain: what to say beside the figures.
         """
         self.newest = held[-1] if held else self.newest
-        alerts = self.audit.judge(now_ns, held, explain, clock_ns=clock_ns)
+        alerts = self.audit.judge(now_ns, held, explain, clock_ns=clock_ns, cold=self.cold)
         return alerts + self.slo.judge(clock_ns, held, explain)
 
 
@@ -129,7 +132,7 @@ async def open_service(
         newest_ns = 0 if replays(known, event_ns) else known
     slo = await open_slo_audit(book, settings, store, now_ns=event_ns, newest_ns=newest_ns)
     watched = {*audit.alerts, *slo.alerts}
-    again += book.retire(watched, ("percentile", "burn"), event_ns)
+    again += book.retire(watched, ("percentile", "burn", COLD_START), event_ns)
     panes = PaneStore(name, pane_s=pane_s, known_ns=known)
     link = _link(settings, name)
     opened = OwnedService(partition, panes, book, audit, slo, link=link, opened_ns=event_ns)

@@ -13,10 +13,12 @@ from tailbudget.models.stage_table import light_stage_table
 from tailbudget.models.tail import SLOW
 from tailbudget.schemas.alert import Alert
 from tailbudget.schemas.alerts import Condition, Reading
+from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.verdicts import Percentile, Verdict, leading
 from tailbudget.streams.alert_book import AlertBook, Explain
+from tailbudget.streams.cold_alert import ColdAlert
 
 SECOND_NS: Final = 1_000_000_000
 WINDOW_S: Final = 60
@@ -39,6 +41,7 @@ class PercentileAlerts:
         self._slo = slo
         self._book = book
         states = {name: book.state(name) for name in self.names}
+        self._cold = ColdAlert(book)
         self._breaches = {
             name: BreachState(firing=one.fires, since_ns=one.began_ns)
             for name, one in states.items()
@@ -55,7 +58,14 @@ class PercentileAlerts:
         """Whether any percentile is in breach."""
         return any(state.firing for state in self._breaches.values())
 
-    def judge(self, minute: Summary, recent: Summary, now_ns: int, explain: Explain) -> list[Alert]:
+    def judge(
+        self,
+        minute: Summary,
+        recent: Summary,
+        now_ns: int,
+        explain: Explain,
+        window: ColdWindow | None = None,
+    ) -> list[Alert]:
         """Return the messages of the alerts that move now.
 
         Args:
@@ -63,16 +73,18 @@ class PercentileAlerts:
             recent: totals of its newest part.
             now_ns: event time.
             explain: what to say beside the figures.
+            window: the cold window that `now_ns` lies in; None outside of one.
         """
         rows, newest = self._rows(minute), self._rows(recent)
         alerts = []
         for name, row in rows.items():
             read, shown = self._read(name, row, newest[name], now_ns)
+            read = self._cold.held_back(shown, read, window)
             alert = self._book.step(name, read, now_ns)
             if alert is not None:
                 told = _with_figures(replace(alert, **asdict(explain())), shown)
                 alerts.append(_with_driver(told, minute))
-        return alerts
+        return alerts + self._cold.tell(window, now_ns, explain)
 
     def calm(self, read: Reading, now_ns: int, explain: Explain) -> list[Alert]:
         """Return the messages where all percentiles read the same; once a second at most.
@@ -91,7 +103,7 @@ class PercentileAlerts:
             if alert is not None:
                 told = replace(alert, window_s=WINDOW_S, slo_ms=target_ms)
                 alerts.append(replace(told, **asdict(explain())))
-        return alerts
+        return alerts + self._cold.tell(None, now_ns, explain)
 
     def _read(
         self, name: str, row: Percentile, recent: Percentile, now_ns: int

@@ -13,16 +13,18 @@ from tailbudget.models.reduce import bare, flatten
 from tailbudget.models.select import collapse
 from tailbudget.models.snapshot import allowed_share
 from tailbudget.models.window import ServiceWindow, Window
-from tailbudget.schemas.alert import Alert
+from tailbudget.schemas.alert import COLD_START, Alert
 from tailbudget.schemas.alert_context import AlertContext
 from tailbudget.schemas.alerts import Condition, Reading
 from tailbudget.schemas.audit_rows import AuditRow
 from tailbudget.schemas.objectives import AlertTiming
+from tailbudget.schemas.sections import ColdWindow
 from tailbudget.schemas.slo import SloTarget
 from tailbudget.schemas.summary import Summary
 from tailbudget.schemas.verdicts import Audit
 from tailbudget.streams.alert_book import AlertBook, Explain
 from tailbudget.streams.audit_rows import audit_row
+from tailbudget.streams.cold_alert import window_at
 from tailbudget.streams.percentile_alerts import QUIET, SECOND_NS, WINDOW_S, PercentileAlerts
 
 MINUTE_S: Final = 60
@@ -86,7 +88,7 @@ class ServiceAudit:
     @property
     def alerts(self) -> list[str]:
         """Names of the alerts."""
-        return [] if self._alerts is None else self._alerts.names
+        return [] if self._alerts is None else [*self._alerts.names, COLD_START]
 
     def reach_ns(self, now_ns: int) -> int:
         """Return from when on panes are in any window that is audited at `now_ns` or later."""
@@ -130,6 +132,7 @@ class ServiceAudit:
         explain: Explain = AlertContext,
         *,
         clock_ns: int | None = None,
+        cold: Sequence[ColdWindow] = (),
     ) -> list[Alert]:
         """Return the messages of the alerts of percentiles that move now.
 
@@ -139,6 +142,7 @@ class ServiceAudit:
             explain: what to say beside the figures.
             clock_ns: event time that goes on while all sources are silent, so that silence is
                 noticed; None: `now_ns`.
+            cold: the service's cold windows.
         """
         if self._alerts is None or self._slo is None:
             return []
@@ -153,7 +157,7 @@ class ServiceAudit:
         total = self._total(self._live.total(), start_ns, FOREVER_NS, newest)
         start_ns += WINDOWS_S[0] * SECOND_NS - self._reset_ns
         recent = self._total(self._live.total_since(start_ns), start_ns, FOREVER_NS, newest)
-        return self._alerts.judge(total, recent, now_ns, explain)
+        return self._alerts.judge(total, recent, now_ns, explain, window_at(cold, now_ns))
 
     def rolling(self, now_ns: int, held: Sequence[Summary]) -> list[AuditRow]:
         """Return the audits of all windows for each pane that event time has left since."""

@@ -27,6 +27,7 @@ from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.chores import Chore, Chores
 from tailbudget.streams.delivery.agent import Channel, Delivery
+from tailbudget.streams.delivery.change_split import ChangeSplits
 from tailbudget.streams.held_positions import HeldPositions
 from tailbudget.streams.http import Http
 from tailbudget.streams.incarnations import incarnations
@@ -119,7 +120,13 @@ class Worker:
             report=self._reports.newest,
         )
         self._chores = Chores(self._failed)
-        self._delivery = Delivery(channels, store, self._consumer, spawn=self._chores.spawn)
+        self._delivery = Delivery(
+            channels,
+            store,
+            self._consumer,
+            spawn=self._chores.spawn,
+            split=ChangeSplits(settings, store),
+        )
         self._deploys = Events(DEPLOYS, store.write_deploys, self._consumer)
         self._signals = Events(SIGNALS, store.write_signals, self._consumer)
         self._stalls = StallGuard(self._seek)

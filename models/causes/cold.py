@@ -8,7 +8,7 @@ Established: 0.95 with announced deploys (an event is no inference), 0.6 with su
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,33 +28,51 @@ _ERRORS: Final = 2.0
 """Standard errors by which a mean may be larger than an earlier one by chance."""
 
 
+class _Fading(NamedTuple):
+    """How what cold requests take longer fades.
+
+    Attributes:
+        share: of it that fades.
+        peak_s: where the rest is most, seconds after the start of the window.
+    """
+
+    share: float
+    peak_s: float
+
+
+_ALL_FADES: Final = _Fading(1.0, 0.0)
+
+
 def weigh(picture: Picture) -> Weighed | None:
     """Return the cause; None when nothing started."""
-    announced = cold_share(picture)
+    announced, fading = _tied(picture)
     suspected = _suspected_share(picture)
     if announced >= suspected and announced > 0:
-        return _announced(picture, announced)
+        return _announced(picture, announced, fading)
     return _suspected(picture, suspected) if suspected > 0 else None
 
 
 def cold_share(picture: Picture) -> float:
     """Return the share of the gap that is tied to announced cold windows."""
+    return _tied(picture)[0]
+
+
+def _tied(picture: Picture) -> tuple[float, _Fading]:
+    """Return the share of the gap that is tied to announced cold windows, and how it fades."""
     rows = picture.requests
     if not rows.cold.any() or rows.cold.all():
-        return 0.0
+        return 0.0, _ALL_FADES
     slow, fast = float(rows.cold[rows.slow].mean()), float(rows.cold[rows.fast].mean())
     raw, level = _excess(picture, 0)
     if raw <= 0 or fast >= 1:
-        return 0.0
+        return 0.0, _ALL_FADES
     tied = max((slow - fast) / (1 - fast), 0.0) * min(max(level / raw, 0.0), 1.0)
-    return tied * _fading(picture)[0]
+    fading = _fading(picture)
+    return tied * fading.share, fading
 
 
-def _fading(picture: Picture) -> tuple[float, float]:
-    """Return the share of what cold requests take longer that fades, and where the rest peaks.
-
-    The second figure is in seconds after the start of the window.
-    """
+def _fading(picture: Picture) -> _Fading:
+    """Return the share of what cold requests take longer that fades, and where the rest peaks."""
     cold = picture.requests.cold
     ms = picture.split.adjusted_ms[:, 0]
     age_s = _age_s(picture)[cold]
@@ -68,7 +86,7 @@ def _fading(picture: Picture) -> tuple[float, float]:
     fading = np.clip(most, 0.0, longer)
     peak = parts[int(np.argmax(longer - fading))]
     share = float(fading.sum() / longer.sum()) if longer.any() else 1.0
-    return share, float(age_s[order][peak].mean())
+    return _Fading(share, float(age_s[order][peak].mean()))
 
 
 def _age_s(picture: Picture) -> Floats:
@@ -90,7 +108,7 @@ def _excess(picture: Picture, stage: int) -> tuple[float, float]:
     return float(raw), float(level)
 
 
-def _announced(picture: Picture, share: float) -> Weighed:
+def _announced(picture: Picture, share: float, fading: _Fading) -> Weighed:
     rows, start = picture.requests, picture.found.cold_start
     slow, traffic = 100 * rows.cold[rows.slow].mean(), 100 * rows.cold.mean()
     raw, level = _excess(picture, 0)
@@ -111,11 +129,10 @@ def _announced(picture: Picture, share: float) -> Weighed:
         (evidence if better else against).append(text)
     if level < raw / 2:
         against.append(f"of {in_ms(raw)} in cold windows inputs explain {in_ms(raw - level)}")
-    fading, peak_s = _fading(picture)
-    if fading < 1:
+    if fading.share < 1:
         against.append(
-            f"{100 * (1 - fading):.0f} % of what requests in cold windows take longer does not "
-            f"fade after the start: it is most {peak_s:,.0f} s later"
+            f"{100 * (1 - fading.share):.0f} % of what requests in cold windows take longer does "
+            f"not fade after the start: it is most {fading.peak_s:,.0f} s later"
         )
     return Weighed(
         cause=CauseName.COLD_START,

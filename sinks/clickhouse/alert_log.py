@@ -36,6 +36,7 @@ _NOTICES: Final = {
     **dict.fromkeys(("state", "severity", "outcome"), _TEXT),
     "attempts": pa.uint32(),
     "error": _TEXT,
+    "handle": _TEXT,
 }
 _LAST_CHANGES: Final = """
 SELECT
@@ -50,7 +51,7 @@ LIMIT 1 BY alert
 _LAST_NOTICES: Final = """
 SELECT
     service, alert, sequence, channel, toUnixTimestamp64Milli(at) * 1000000, state, severity,
-    outcome, attempts, error
+    outcome, attempts, error, handle
 FROM alert_notices FINAL
 WHERE service = {service:String}
 ORDER BY alert, channel, sequence DESC

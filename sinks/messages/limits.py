@@ -14,6 +14,7 @@ from typing import Final
 import apprise
 
 from tailbudget.schemas.messages import Limits
+from tailbudget.sinks.follow.choose import keeps_incidents
 
 _MARKDOWN_SIGNS: Final = re.compile(r"[_*\[\]()~`>#+\-=|{}.!\\]")
 """What Telegram's MarkdownV2 wants a backslash before (core.telegram.org/bots/api)."""
@@ -53,7 +54,8 @@ _MEASURES: Final[Mapping[str, Callable[[str], int]]] = {
 def limits(plugin: apprise.NotifyBase, scheme: str) -> Limits:
     """Return the limits of a channel."""
     pictures = bool(plugin.attachment_support) and not _webhook(plugin, scheme)
-    return Limits(int(plugin.body_maxlen), _MEASURES.get(scheme, either), pictures)
+    measure = _MEASURES.get(scheme, either)
+    return Limits(int(plugin.body_maxlen), measure, pictures, alone=keeps_incidents(plugin))
 
 
 def _webhook(plugin: apprise.NotifyBase, scheme: str) -> bool:

@@ -66,6 +66,7 @@ def guidance(alert: Alert) -> Iterator[str]:
     """Yield where to look and what to do."""
     if alert.tail_driver:
         yield f"Tail driver: {_driver(alert)}"
+    yield from _split(alert)
     if alert.worst_cohort:
         yield f"Worst cohort: {_worst(alert)}"
     if alert.cause:
@@ -113,8 +114,29 @@ def _tail(alert: Alert) -> Iterator[str]:
         return
     if alert.tail_driver:
         yield f"Tail driver: {_driver(alert)}"
+    yield from _split(alert)
     if alert.link:
         yield f"Details: {alert.link}"
+
+
+def _split(alert: Alert) -> Iterator[str]:
+    """Yield what made the p99 of the incident another than before, the most first."""
+    if alert.p99_change_ms is None:
+        return
+    parts = {
+        "regression": alert.change_regression_ms,
+        "workload mix": alert.change_workload_ms,
+        "failures": alert.change_failures_ms,
+        "cold start": alert.change_cold_start_ms,
+    }
+    known = [(name, ms) for name, ms in parts.items() if ms is not None]
+    known.sort(key=lambda part: -abs(part[1]))
+    said = ", ".join(f"{name} {_signed(ms)}" for name, ms in known)
+    yield f"p99 {_signed(alert.p99_change_ms)} against the time before: {said}"
+
+
+def _signed(value_ms: float) -> str:
+    return f"{'+' if value_ms > 0 else ''}{ms_text(value_ms)}"
 
 
 def _when(alert: Alert) -> Iterator[str]:

@@ -21,6 +21,7 @@ from tailbudget.schemas.rows import AlertRow
 from tailbudget.sinks.chat import Chat
 from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams.alert_log import change_row
+from tailbudget.streams.delivery.change_split import Split
 from tailbudget.streams.delivery.last_hour import LastHourPictures
 from tailbudget.streams.delivery.notice import Notice
 from tailbudget.streams.delivery.offsets import Offsets
@@ -50,6 +51,7 @@ class Delivery:
         consumer: the app's consumer; asked for each time, for a restart replaces it.
         spawn: starts a task whose failure ends the worker.
         picture: makes pictures; by default of the last hour in the store.
+        split: adds what made the p99 another than before; by default nothing.
 
     Attributes:
         foreign: messages of the alerts topic that are no alert of ours.
@@ -63,6 +65,7 @@ class Delivery:
         *,
         spawn: Spawn,
         picture: Picture | None = None,
+        split: Split | None = None,
     ) -> None:
         self.foreign = 0
         self._spawn_task = spawn
@@ -76,7 +79,14 @@ class Delivery:
         self._running = self._stopped = False
         shown = picture or LastHourPictures(store)
         self._senders = [
-            Sender(channel, chat, self._tally, record=self._record, picture=shown)
+            Sender(
+                channel,
+                chat,
+                self._tally,
+                record=self._record,
+                picture=shown,
+                split=split or _unsplit,
+            )
             for channel, chat in channels
         ]
 
@@ -193,6 +203,10 @@ class Delivery:
         task = self._spawn_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _unsplit(alert: Alert) -> Alert:
+    return alert
 
 
 class _Parts:

@@ -10,7 +10,9 @@ from tailbudget.sinks.messages.grouped import drafted, urgency
 from tailbudget.streams.delivery.notice import Notice
 
 
-def composed(group: Sequence[Notice], limits: Limits, picture: bytes | None = None) -> ChatMessage:
+def composed(
+    group: Sequence[Notice], limits: Limits, picture: bytes | None = None, follows: str = ""
+) -> ChatMessage:
     """Return the message that tells a group, within the limits of a channel."""
     ordered = sorted(group, key=lambda notice: urgency(notice.alert))
     worst = ordered[0]
@@ -26,4 +28,5 @@ def composed(group: Sequence[Notice], limits: Limits, picture: bytes | None = No
         plain=plain(body),
         picture=picture,
         payloads=tuple(notice.payload for notice in ordered),
+        follows=follows,
     )

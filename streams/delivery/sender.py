@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -17,6 +17,7 @@ from tailbudget.schemas.errors import ChatError
 from tailbudget.schemas.messages import ChatMessage
 from tailbudget.sinks.chat import Chat
 from tailbudget.streams.delivery.backoff import Backoff
+from tailbudget.streams.delivery.change_split import Split
 from tailbudget.streams.delivery.composing import composed
 from tailbudget.streams.delivery.grouping import grouped
 from tailbudget.streams.delivery.notice import Notice
@@ -57,10 +58,18 @@ class Sender:
         tally: counts what becomes of messages.
         record: keeps what became of notices; returns once they are durable.
         picture: makes a picture for an alert.
+        split: adds to an alert what made its p99 another than before.
     """
 
     def __init__(
-        self, channel: ChatChannel, chat: Chat, tally: Tally, *, record: Record, picture: Picture
+        self,
+        channel: ChatChannel,
+        chat: Chat,
+        tally: Tally,
+        *,
+        record: Record,
+        picture: Picture,
+        split: Split,
     ) -> None:
         self.told = Told()
         self._channel = channel
@@ -68,6 +77,7 @@ class Sender:
         self._tally = tally
         self._record = record
         self._picture = picture
+        self._split = split
         self._takes_pictures = channel.picture and chat.limits.pictures
         self._ahead: tuple[Alert, asyncio.Future[bytes | None]] | None = None
         self._rate = Rate(channel.per_minute)
@@ -110,7 +120,9 @@ class Sender:
             for of, notice in waiting:
                 if of != generation:
                     self._finish(notice)
-            for group in grouped(notice for of, notice in waiting if of == generation):
+            current = [notice for of, notice in waiting if of == generation]
+            alone = self._chat.limits.alone
+            for group in [[one] for one in current] if alone else grouped(current):
                 await self._tell(group, generation)
 
     async def _tell(self, group: Sequence[Notice], generation: int) -> None:
@@ -132,20 +144,25 @@ class Sender:
 
     async def _send(self, group: Sequence[Notice], generation: int) -> None:
         picture = await self._drawn(group[0].alert) if self._takes_pictures else None
-        message = composed(group, self._chat.limits, picture)
+        if len(group) == 1:
+            group = [await self._with_split(group[0])]
+        follows = self.told.followed(notice.alert for notice in group)
+        message = composed(group, self._chat.limits, picture, follows)
         wait_s: float | None = self._rate.take(time.monotonic())
-        backoff, error = Backoff(time.monotonic()), None
+        backoff = Backoff(time.monotonic())
+        answer: str | ChatError = ""
         while wait_s is not None:
             await asyncio.sleep(wait_s)
             if generation != self._generation:  # Another worker tells it now.
                 for notice in group:
                     self._finish(notice)
                 return
-            error = await self._try(message)
+            answer = await self._try(message)
+            error = answer if isinstance(answer, ChatError) else None
             wait_s = backoff.after(error, time.monotonic())
-        if error is not None:
-            log.warning("alert given up", error=error.message, alert_id=message.alert_id)
-        await self._finished(group, error, backoff.attempts)
+        if isinstance(answer, ChatError):
+            log.warning("alert given up", error=answer.message, alert_id=message.alert_id)
+        await self._finished(group, answer, backoff.attempts)
 
     def _draw_ahead(self, alert: Alert) -> None:
         """Begin the picture of a first alert while others may join it."""
@@ -158,28 +175,35 @@ class Sender:
             return await ahead[1]
         return await self._picture(alert)
 
-    async def _try(self, message: ChatMessage) -> ChatError | None:
+    async def _with_split(self, notice: Notice) -> Notice:
+        alert = await self._split(notice.alert)
+        if alert is notice.alert:
+            return notice
+        return replace(notice, alert=alert, payload={**notice.payload, **alert.to_payload()})
+
+    async def _try(self, message: ChatMessage) -> str | ChatError:
+        """Return the handle of the message, or why it was not taken."""
         try:
-            await asyncio.to_thread(self._chat.send, message)
+            return await asyncio.to_thread(self._chat.send, message)
         except ChatError as error:
             return error
-        return None
 
     async def _finished(
-        self, group: Sequence[Notice], error: ChatError | None, attempts: int
+        self, group: Sequence[Notice], answer: str | ChatError, attempts: int
     ) -> None:
         at_ns = time.time_ns()
         for notice in group:
-            self.told.note(notice.alert)
-        await self._record([self._row(one.alert, at_ns, error, attempts) for one in group])
-        if error is None:
+            self.told.note(notice.alert, "" if isinstance(answer, ChatError) else answer)
+        await self._record([self._row(one.alert, at_ns, answer, attempts) for one in group])
+        if not isinstance(answer, ChatError):
             self._tally.delivered += len(group)
         else:
             self._tally.undelivered += len(group)
         for notice in group:
             self._finish(notice)
 
-    def _row(self, alert: Alert, at_ns: int, error: ChatError | None, attempts: int) -> NoticeRow:
+    def _row(self, alert: Alert, at_ns: int, answer: str | ChatError, attempts: int) -> NoticeRow:
+        error = answer if isinstance(answer, ChatError) else None
         return NoticeRow(
             service=alert.service,
             alert=alert.alert,
@@ -191,6 +215,7 @@ class Sender:
             outcome=_outcome(error),
             attempts=attempts,
             error="" if error is None else error.message,
+            handle="" if isinstance(answer, ChatError) else answer,
         )
 
     def _finish(self, notice: Notice) -> None:

@@ -32,11 +32,13 @@ class Last:
         sequence: its number.
         state: the state that was told.
         severity: the urgency that was told.
+        handle: of the newest message of the incident that can be followed; empty: there is none.
     """
 
     sequence: int
     state: str
     severity: str
+    handle: str = ""
 
 
 class Told:
@@ -48,7 +50,8 @@ class Told:
     def restore(self, notices: Iterable[NoticeRow]) -> None:
         """Go on from what an earlier owner told, or tried to: what was given up is not retried."""
         for row in notices:
-            self._note((row.service, row.alert), Last(row.sequence, row.state, row.severity))
+            last = Last(row.sequence, row.state, row.severity, row.handle)
+            self._note((row.service, row.alert), last)
 
     def decide(self, alert: Alert) -> Decision:
         """Return whether the channel is to hear of a change."""
@@ -64,9 +67,25 @@ class Told:
             return _if_asked(alert.tell_no_data)
         return Decision.QUIET
 
-    def note(self, alert: Alert) -> None:
+    def note(self, alert: Alert, handle: str = "") -> None:
         """Remember that the channel was told, or that it was decided not to tell it an end."""
-        self._note(alert.key, Last(number(alert), alert.state, alert.severity))
+        self._note(alert.key, Last(number(alert), alert.state, alert.severity, handle))
+
+    def followed(self, alerts: Iterable[Alert]) -> str:
+        """Return the handle of the one message that all these are news of; empty: there is none.
+
+        What begins or gets worse is a message of its own: many read a channel, few its threads.
+        """
+        known = [
+            last.handle
+            if last is not None
+            and alert.state != AlertStatus.FIRING
+            and last.state != AlertStatus.RESOLVED
+            else ""
+            for alert in alerts
+            for last in (self._last.get(alert.key),)
+        ]
+        return known[0] if len(set(known)) == 1 else ""
 
     def _note(self, key: tuple[str, str], last: Last) -> None:
         known = self._last.get(key)

@@ -525,3 +525,25 @@ def test_an_offset_is_reached_when_all_before_it_are() -> None:
     offsets.finish(TOPIC, 9)
     assert consumer.reached == {TOPIC: 10}
     assert len(offsets) == 0
+
+
+def test_news_follows_its_message_after_a_restart(clickhouse: ClickHouse) -> None:
+    """The handle of a message is kept: a recovery follows it; what begins anew follows nothing."""
+    settings, first = fake()
+    again = FakeChat("fake")
+
+    async def before() -> None:
+        async with running(clickhouse, (settings, first)) as here:
+            await here.feed(BURN)
+            await here.settled()
+
+    async def after() -> None:
+        async with running(clickhouse, (settings, again)) as here:
+            for change in (burn(state="resolved", sequence=2), burn(sequence=3)):
+                await here.feed(change)
+                await here.settled()
+
+    run(before())
+    run(after())
+    assert [message.follows for message in first.sent] == [""]
+    assert [message.follows for message in again.sent] == ["1", ""]
