@@ -15,9 +15,9 @@ FIRST_NS = T0_NS - 59 * MINUTE_NS
 ALERT = burn(at_ns=T0_NS + 25 * SECOND_NS)
 
 
-def audit(end_ns: int, p99_ms: float | None, **more: float) -> AuditRow:
+def audit(end_ns: int, p99_ms: float | None, max_ms: float | None = None) -> AuditRow:
     """Return the audit of the minute before a time."""
-    return AuditRow("chat", 60, end_ns, 1, "ok", 100, 0, p99_ms=p99_ms, **more)
+    return AuditRow("chat", 60, end_ns, 1, "ok", 100, 0, p99_ms=p99_ms, max_ms=max_ms)
 
 
 def hour_of(minutes: int) -> list[AuditRow]:
