@@ -10,6 +10,9 @@ import structlog
 from aiokafka.errors import KafkaConnectionError
 from faust.transport.drivers import aiokafka as driver
 
+from tailbudget.schemas.errors import BrokerError
+from tailbudget.schemas.kafka import KafkaSettings
+
 log = structlog.get_logger()
 
 CONNECT_WAITS_S: Final = (0.5, 1.0, 2.0, 4.0)
@@ -63,3 +66,15 @@ async def _connect(start: Callable[[], Awaitable[T]], undo: Callable[[], Awaitab
         await undo()
         await asyncio.sleep(wait_s)
     return await start()
+
+
+def left(kafka: KafkaSettings, cause: BaseException | None) -> BrokerError:
+    """Return an error that says that the group does not take us, or has gone."""
+    error = BrokerError(
+        f"consumer group {kafka.group} at {kafka.bootstrap} cannot be joined or went away"
+        + (f": {cause!r}" if cause else ""),
+        remedy="check the broker, kafka.session_timeout_s against what it allows, credentials"
+        " and the rights of the group; nothing is lost",
+    )
+    error.__cause__ = cause
+    return error

@@ -26,6 +26,7 @@ from tailbudget.streams.agents.signals import SIGNALS
 from tailbudget.streams.anomalies import Anomalies
 from tailbudget.streams.app import App, create_app
 from tailbudget.streams.chores import Chore, Chores
+from tailbudget.streams.connecting import left
 from tailbudget.streams.delivery.agent import Channel, Delivery
 from tailbudget.streams.delivery.change_split import ChangeSplits
 from tailbudget.streams.held_positions import HeldPositions
@@ -191,23 +192,13 @@ class Worker:
             await asyncio.gather(starting, return_exceptions=True)
             await self.stop()
         if isinstance(self.app.failure, KafkaError) or not (stop.is_set() or self.app.failure):
-            raise self._left() from self.app.failure
+            raise left(self.settings.kafka, self.app.failure or self.app.crash_reason)
         if self.app.failure is not None:
             raise self.app.failure
 
     def _well(self) -> bool:
         self.app.failure = self.app.failure or self.app.consumer.refusal()
         return self.app.failure is None and not self.app.should_stop
-
-    def _left(self) -> BrokerError:
-        kafka = self.settings.kafka
-        cause = self.app.failure or self.app.crash_reason
-        return BrokerError(
-            f"consumer group {kafka.group} at {kafka.bootstrap} cannot be joined or went away"
-            + (f": {cause!r}" if cause else ""),
-            remedy="check the broker, kafka.session_timeout_s against what it allows, credentials"
-            " and the rights of the group; nothing is lost",
-        )
 
     def status(self) -> dict[str, Any]:
         """Return what `/status` tells."""
