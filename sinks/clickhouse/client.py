@@ -165,9 +165,11 @@ class ClickHouse:
         """Return the silences that end after a time, the first to end first."""
         return silences.silences(self._writer, after_ns)
 
-    def read_tally(self, objective: Objective, since_ns: int, until_ns: int, slice_s: int) -> Tally:
-        """Return good and bad requests of an objective in the panes of a range."""
-        return slo_counts.read_tally(self._writer, objective, since_ns, until_ns, slice_s)
+    def read_tallies(
+        self, objectives: Sequence[Objective], since_ns: int, until_ns: int, slice_s: int
+    ) -> list[Tally]:
+        """Return good and bad requests of objectives of one service in the panes of a range."""
+        return slo_counts.read_tallies(self._writer, objectives, since_ns, until_ns, slice_s)
 
     def recent_deploys(self, service: str, since_ns: int) -> list[DeployRow]:
         """Return the deploys of a service that were last announced at or after a time."""

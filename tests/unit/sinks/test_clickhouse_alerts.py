@@ -16,6 +16,7 @@ from tailbudget.schemas.cohorts import Cohort
 from tailbudget.schemas.objectives import Objective
 from tailbudget.schemas.silences import Silence
 from tailbudget.sinks.clickhouse import ClickHouse
+from tailbudget.sinks.clickhouse.slo_counts import AT_ONCE
 
 CHANGE = ChangeRow(
     "chat", "slo:latency", 1, T0_NS + 5, "chat/slo:latency/1", "resolved", "firing",
@@ -91,9 +92,14 @@ def test_counts_are_those_of_the_summaries(
     panes = sorted(set(summary.pane_ns.tolist()))
     clickhouse.write_panes(stored_panes(made))
     slo = Objective("chat", "x", Fraction(99, 100), threshold_ms, cohort=cohort)
-    read = clickhouse.read_tally(slo, panes[0], panes[-1] + 1, 60)
-    wanted = tally(summary, slo, 60 * SECOND_NS)
-    for name in ("start_ns", "total", "bad", "unknown"):
-        assert getattr(read, name).tolist() == getattr(wanted, name).tolist()
+    # Whatever else is counted by the same query, however many they are.
+    others = [Objective("chat", f"o{i}", Fraction(9, 10), 100.0 + i) for i in range(AT_ONCE)]
+    asked = [others[0], slo, *others[1:]]
+    found = clickhouse.read_tallies(asked, panes[0], panes[-1] + 1, 60)
+    read = found[1]
+    for one, got in zip(asked, found, strict=True):
+        wanted = tally(summary, one, 60 * SECOND_NS)
+        for name in ("start_ns", "total", "bad", "unknown"):
+            assert getattr(got, name).tolist() == getattr(wanted, name).tolist()
     if not cohort:
         assert count(read).total + count(read).unknown == int(summary.requests.sum())
