@@ -27,7 +27,8 @@ Mask = NDArray[np.bool_]
 RESTART: Final = 12.0
 """After an alarm less evidence starts the next, for a while: faults come back."""
 RESTART_S: Final = 30.0
-_OWN_SHARE: Final = 4.5
+import os
+_OWN_SHARE: Final = float(os.environ.get('OWN','4.5'))
 """A pooled alarm starts at keys that speak for it themselves by so much."""
 END: Final = 9.0
 _MOST_A_TICK: Final = 0.67 * END
@@ -90,7 +91,8 @@ class Alarms(PerKey):
         largest = tests.largest
         limit = np.where(now_s - self.ended_s < RESTART_S, RESTART, START)
         started = largest > limit
-        started |= (pooled.largest > START)[stage] & (largest > _OWN_SHARE)
+        alarmed = np.bincount(stage, self.on, pooled.size) > 0
+        started |= ((pooled.largest > START) | alarmed)[stage] & (largest > _OWN_SHARE)
         started &= ~self.on & (now_s > self.muted_s) & (given.tick.rows > 0)
         at = np.flatnonzero(started)
         if len(at):

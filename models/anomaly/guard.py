@@ -17,10 +17,12 @@ from tailbudget.models.anomaly.clumps import Clumps
 from tailbudget.models.anomaly.coverage import Coverage
 from tailbudget.models.anomaly.effect import Effects
 from tailbudget.models.anomaly.jitter import Jitter
+from tailbudget.models.anomaly.levels import LEAST_STEP, Levels, Seen
 from tailbudget.models.anomaly.pending import DELAY_S, Batch, Pending, joined
 from tailbudget.models.anomaly.said import Said
 from tailbudget.models.anomaly.sequential import START, PooledTests, Tests, Weighed
 from tailbudget.models.anomaly.sizes import Sizes
+from tailbudget.models.anomaly.stages import UNIT, Cohorts, together
 from tailbudget.models.anomaly.tick import Scored, tick_of
 from tailbudget.models.shape.roles import role_of
 from tailbudget.models.shape.rows import some
@@ -59,6 +61,7 @@ class Guard:
         self.counts: Counter[str] = Counter()
         self.calibration, self.tests, self.pooled = Calibration(), Tests(), PooledTests()
         self.jitter, self.clumps, self.sizes = Jitter(), Clumps(), Sizes()
+        self.levels, self.stage_levels, self.stage_jitter = Levels(), Levels(), Jitter()
         self.alarms, self.effects, self.coverage = Alarms(), Effects(), Coverage()
         self.waiting = np.zeros(0, np.bool_)
         self.ticked_s = self.learnt_s = self.refit_s = self.cold_until_s = _LONG_AGO
@@ -149,7 +152,8 @@ class Guard:
         """Make room for so many keys."""
         for part in saved.PER_KEY:
             getattr(self, part).grow(size)
-        self.pooled.grow(len(self.shapes.stages))
+        for part in saved.PER_STAGE:
+            getattr(self, part).grow(len(self.shapes.stages))
         stages = [role_of(key.stage) == "wait" for key in self.shapes.keys]
         self.waiting = np.array(stages, np.bool_)
 
@@ -189,6 +193,7 @@ class Guard:
             size=self.sizes.standard(key, slots[:, 0]),
             relative=term / expected[:, None],
             novelty=Coverage.novelty(seen),
+            lift=self.levels.lift[key],
         )
         self._test(now_s, scored)
 
@@ -204,17 +209,50 @@ class Guard:
             calibration=self.calibration,
             rows=bank.rows,
         )
-        effective = self.clumps.effective(tick.rows, now_s - self.ticked_s)
+        elapsed_s = now_s - self.ticked_s
+        effective = self.clumps.effective(tick.rows, elapsed_s)
         self.ticked_s = now_s
         given = Weighed(tick, effective, allowance(tick, doubt))
-        added = self.tests.update(now_s, given)
-        self.pooled.update(added, bank.stage)
+        level, of_stage = self._levels(now_s, elapsed_s, given)
+        added = self.tests.update(now_s, given, level)
+        self.pooled.update(added, bank.stage, of_stage)
         started = alarms.begin(now_s, self.tests, self.pooled, bank.stage, given)
         ended = alarms.end(now_s, given, started, bank.stage)
         self.tests.sums[ended] = 0.0
         self.pooled.sums[np.unique(bank.stage[ended])] = 0.0
         self.jitter.add(now_s, tick, alarms.on)
         self.clumps.add(now_s, tick)
+
+    def _levels(self, now_s: float, elapsed_s: float, given: Weighed) -> tuple[Floats, Floats]:
+        """Return the sums of the level of every key [K, 4] and of every stage [S, 4]."""
+        stage, spread, on = self.shapes.bank.stage, self.calibration.spread, self.alarms.on
+        rows = self.clumps.independent(given.tick.rows)
+        unsure, idle = given.allow.unsure, on | self.waiting
+        seen = Seen(
+            mean=given.tick.mean,
+            rows=rows,
+            jitter=self.jitter.mean,
+            unsure=unsure,
+            spread=spread,
+            least=LEAST_STEP / spread,
+            idle=idle,
+        )
+        one = together(Cohorts(given.tick.mean, rows, unsure, spread, stage), self.pooled.size)
+        idle_stage = np.bincount(stage, idle, self.pooled.size) > 0
+        self.stage_jitter.add(now_s, one.means, idle_stage)
+        unit = np.full(self.pooled.size, UNIT)
+        seen_together = Seen(
+            mean=one.means.mean,
+            rows=one.means.rows,
+            jitter=self.stage_jitter.mean,
+            unsure=one.unsure,
+            spread=unit,
+            least=LEAST_STEP / unit,
+            idle=idle_stage,
+        )
+        return self.levels.update(elapsed_s, seen), self.stage_levels.update(
+            elapsed_s, seen_together
+        )
 
     def _learn_and_refit(self, now_s: float) -> Integers:
         if now_s - self.learnt_s < LEARN_EVERY_S:
@@ -223,6 +261,12 @@ class Guard:
         sound = ~self.alarms.on
         self.jitter.settle(now_s, DELAY_S, sound, self.alarms.ended_s)
         self.clumps.settle(now_s, DELAY_S, sound, self.alarms.ended_s)
+        stage, stages = self.shapes.bank.stage, self.pooled.size
+        ended_s = np.full(stages, _LONG_AGO)
+        np.maximum.at(ended_s, stage, self.alarms.ended_s)
+        self.stage_jitter.settle(
+            now_s, DELAY_S, np.bincount(stage, ~sound, stages) == 0, ended_s
+        )
         self._learn(now_s)
         if now_s - self.refit_s >= REFIT_EVERY_S:
             elapsed_s = min(now_s - self.refit_s, _MOST_FADE_S)
@@ -248,7 +292,8 @@ class Guard:
     def _note(self, learnt: Learnt) -> None:
         """Calibrate by what was learnt, keys that have just begun from the start."""
         started = np.array(learnt.started, np.int64)
-        for part in (self.calibration, self.tests, self.effects, self.sizes, self.jitter):
+        fresh = (self.calibration, self.tests, self.effects, self.sizes, self.jitter, self.levels)
+        for part in fresh:
             part.reset(started)
         log = np.log(learnt.ms / learnt.expected_ms)
         self.calibration.learn(learnt.key, stratum_of(learnt.slots[:, 5]), log)

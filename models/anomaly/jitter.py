@@ -30,6 +30,21 @@ _TAIL_CAP: Final = np.array([2e-3, 4e-4])
 
 
 @dataclass(frozen=True, slots=True)
+class Means:
+    """The part of a tick that is needed here.
+
+    Attributes:
+        rows: [K] independent rows.
+        mean: [K] mean score, 0 without rows.
+        exceed: [K, at least 2] rows beyond the tail points.
+    """
+
+    rows: Floats
+    mean: Floats
+    exceed: Floats
+
+
+@dataclass(frozen=True, slots=True)
 class _Waiting:
     at_s: float
     full: Mask
@@ -88,7 +103,7 @@ class Jitter(PerKey):
         """Return [K, 2] that of the tail shares."""
         return np.maximum(self.tail_raw, 0.0)
 
-    def add(self, now_s: float, tick: Tick, alarmed: Mask) -> None:
+    def add(self, now_s: float, tick: Tick | Means, alarmed: Mask) -> None:
         """Add a tick; windows that are over wait until it is known whether they were sound."""
         self.rows += tick.rows
         self.total += tick.rows * tick.mean
