@@ -36,6 +36,8 @@ _OWN_QUIET: Final = 2.0
 """An alarm ends together with those of the other cohorts if its own rows speak for it so much."""
 _TAIL_TOO: Final = 1.5  # an alarm of the mean ends when the tail speaks for that, a little
 _TAIL_SHARE: Final = 0.15
+_LEAST_SHARE: Final = 0.03
+"""An alarm of the tail is of so many rows more at least: of fewer no test could tell the end."""
 _LONG_AGO: Final = -1e12
 _SHIFTS: Final = (0.3, 3.4)
 _FOLLOW_ROWS: Final = 40.0
@@ -141,7 +143,9 @@ class Alarms(PerKey):
         moved = np.clip(self.shift + weight * (mean - self.shift), np.minimum(floor, 3.4), 3.4)
         self.shift = np.where(judged, moved, self.shift)
         shift = np.maximum(self.shift, 0.25)
-        still = given.effective * (shift * np.clip(mean, -1.0, 4.0) - shift**2 / 2)
+        # What is unsure of the expectation is no evidence for the end either.
+        high = np.clip(mean, -1.0, 4.0) + np.minimum(given.allow.unsure, shift / 2)
+        still = given.effective * (shift * high - shift**2 / 2)
         quiet = np.maximum(0.0, self.quiet - np.maximum(still, -_MOST_A_TICK))
         self.quiet = np.where(judged, quiet, self.quiet)
         return -still
@@ -152,7 +156,8 @@ class Alarms(PerKey):
         hits, usual = given.tick.exceed[keys, point], given.allow.usual[keys, point]
         weight = np.minimum(rows / _FOLLOW_TAIL_ROWS, 1.0) * (self.quiet_tail < 1.0)
         moved = self.tail_share + weight * (hits / np.maximum(rows, 1.0) - self.tail_share)
-        share = np.clip(moved, np.minimum(1.8 * usual, 0.6), 0.8)
+        least = np.minimum(np.maximum(1.8 * usual, usual + _LEAST_SHARE), 0.6)
+        share = np.clip(moved, least, 0.8)
         self.tail_share = np.where(judged, share, self.tail_share)
         worth = given.effective / np.maximum(rows, 1.0)
         still = worth * bernoulli(hits, rows, usual, self.tail_share - usual)

@@ -178,7 +178,7 @@ class Guard:
         usable = ready & read.complete
         key, slots, ms = key[usable], read.values[usable], rows.ms[usable]
         seen = bank.seen(key, slots)
-        shown = self.coverage.judge(key, seen)
+        shown = self.coverage.judge(key, seen, self.waiting[key])
         self.counts["unseen shape"] += int((~shown).sum())
         key, slots, ms, seen = key[shown], slots[shown], ms[shown], seen[shown]
         term = terms(slots)
@@ -204,7 +204,7 @@ class Guard:
             spread=self.calibration.spread,
             jitter=self.jitter.mean,
             tail_jitter=self.jitter.tail,
-            leverage=bank.leverage(tick.relative),
+            leverage=bank.leverage(tick.relative) * np.sqrt(self.jitter.clustered),
             waiting=self.waiting,
             calibration=self.calibration,
             rows=bank.rows,
@@ -212,7 +212,7 @@ class Guard:
         elapsed_s = now_s - self.ticked_s
         effective = self.clumps.effective(tick.rows, elapsed_s)
         self.ticked_s = now_s
-        given = Weighed(tick, effective, allowance(tick, doubt))
+        given = Weighed(tick, effective, allowance(tick, doubt), self.waiting)
         level, of_stage = self._levels(now_s, elapsed_s, given)
         added = self.tests.update(now_s, given, level)
         self.pooled.update(added, bank.stage, of_stage)

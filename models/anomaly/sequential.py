@@ -60,11 +60,13 @@ class Weighed:
         tick: the sums.
         effective: [K] independent rows.
         allow: what is no news.
+        waits: [K] the stage is a queue.
     """
 
     tick: Tick
     effective: Floats
     allow: Allowance
+    waits: NDArray[np.bool_]
 
 
 class Tests(PerKey):
@@ -164,9 +166,10 @@ def increments(given: Weighed) -> Floats:
         worth * bernoulli(tick.exceed[:, point], rows, given.allow.tail[:, point], more)
         for point, more in TAILS
     ]
+    mixed = np.where(given.waits, 0.0, worth)[:, None] * tick.mixed
     allowed = (given.allow.mean + _SLOPE_SLACK) * tick.size
     slope = worth * (_SLOPE * (tick.size_score - allowed) - _SLOPE**2 / 2 * tick.size_square)
-    return np.column_stack([mean, *tail, worth[:, None] * tick.mixed, slope])
+    return np.column_stack([mean, *tail, mixed, slope])
 
 
 def bernoulli(hits: Floats, rows: Floats, usual: Floats, more: Floats | float) -> Floats:
