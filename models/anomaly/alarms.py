@@ -27,8 +27,7 @@ Mask = NDArray[np.bool_]
 RESTART: Final = 12.0
 """After an alarm less evidence starts the next, for a while: faults come back."""
 RESTART_S: Final = 30.0
-import os
-_OWN_SHARE: Final = float(os.environ.get('OWN','4.5'))
+_OWN_SHARE: Final = 2.0
 """A pooled alarm starts at keys that speak for it themselves by so much."""
 END: Final = 9.0
 _MOST_A_TICK: Final = 0.67 * END
@@ -40,7 +39,8 @@ _LEAST_SHARE: Final = 0.03
 """An alarm of the tail is of so many rows more at least: of fewer no test could tell the end."""
 _LONG_AGO: Final = -1e12
 _SHIFTS: Final = (0.3, 3.4)
-_FOLLOW_ROWS: Final = 40.0
+_FOLLOW_ROWS: Final = 200.0
+_ON: Final = 1.0
 _FOLLOW_TAIL_ROWS: Final = 120.0
 
 
@@ -87,7 +87,8 @@ class Alarms(PerKey):
     quiet_all: Floats
 
     def begin(
-        self, now_s: float, tests: Tests, pooled: PooledTests, stage: Integers, given: Weighed
+        self, now_s: float, tests: Tests, pooled: PooledTests, stage: Integers, given: Weighed,
+        shift: Floats,
     ) -> Mask:
         """Start alarms where the tests say so; return [K] which."""
         largest = tests.largest
@@ -102,7 +103,7 @@ class Alarms(PerKey):
             self.test[at] = tests.sums[at].argmax(axis=1)
             self.since_s[at] = now_s
             self.onset_s[at] = tests.zero_s[at, self.test[at]]
-            self.shift[at] = np.maximum(given.tick.mean[at], _SHIFTS[0])
+            self.shift[at] = np.clip(shift[at], *_SHIFTS)
             shares = tests.share(at)[np.arange(len(at)), POINT_OF[self.test[at]]]
             self.tail_share[at] = np.where(self._of_tail()[at], shares, _TAIL_SHARE)
             self.quiet[at] = self.quiet_tail[at] = self.quiet_all[at] = 0.0
@@ -137,8 +138,8 @@ class Alarms(PerKey):
     def _weigh_mean(self, judged: Mask, given: Weighed) -> Floats:
         """Add the evidence for no shift against the shift that the alarm has shown so far."""
         mean, rows = given.tick.mean, given.tick.rows
-        # The estimate follows rows that look alarmed only: else it would follow them back.
-        weight = np.minimum(rows / _FOLLOW_ROWS, 1.0) * (mean > 0.5 * self.shift)
+        # The estimate follows while nothing speaks for the end: else it would follow it back.
+        weight = np.minimum(rows / _FOLLOW_ROWS, 1.0) * (self.quiet < _ON)
         floor = np.maximum(_SHIFTS[0], given.allow.mean)
         moved = np.clip(self.shift + weight * (mean - self.shift), np.minimum(floor, 3.4), 3.4)
         self.shift = np.where(judged, moved, self.shift)

@@ -15,7 +15,7 @@ from tailbudget.models.anomaly.allowance import Doubt, allowance
 from tailbudget.models.anomaly.calibration import Calibration, stratum_of
 from tailbudget.models.anomaly.clumps import Clumps
 from tailbudget.models.anomaly.coverage import Coverage
-from tailbudget.models.anomaly.effect import Effects
+from tailbudget.models.anomaly.effect import Effects, Measured
 from tailbudget.models.anomaly.jitter import Jitter
 from tailbudget.models.anomaly.levels import LEAST_STEP, Levels, Seen
 from tailbudget.models.anomaly.pending import DELAY_S, Batch, Pending, joined
@@ -184,7 +184,6 @@ class Guard:
         term = terms(slots)
         expected = bank.predict(key, slots, term)
         quiet = (self.tests.largest < _QUIET) & ~self.alarms.on
-        self.effects.add(key, ms, expected, quiet)
         log = np.log(ms / expected)
         scored = Scored(
             key=key,
@@ -193,9 +192,16 @@ class Guard:
             size=self.sizes.standard(key, slots[:, 0]),
             relative=term / expected[:, None],
             novelty=Coverage.novelty(seen),
-            lift=self.levels.lift[key],
+            lift=self._lift[key],
         )
+        self.effects.add(Measured(key, ms, expected, scored.score), quiet)
         self._test(now_s, scored)
+
+    @property
+    def _lift(self) -> Floats:
+        """Return [K] how much of a score the slow jitter may explain now."""
+        lift: Floats = np.maximum(self.levels.level, 0.0) + np.sqrt(self.jitter.mean)
+        return lift
 
     def _test(self, now_s: float, scored: Scored) -> None:
         bank, alarms = self.shapes.bank, self.alarms
@@ -216,7 +222,7 @@ class Guard:
         level, of_stage = self._levels(now_s, elapsed_s, given)
         added = self.tests.update(now_s, given, level)
         self.pooled.update(added, bank.stage, of_stage)
-        started = alarms.begin(now_s, self.tests, self.pooled, bank.stage, given)
+        started = alarms.begin(now_s, self.tests, self.pooled, bank.stage, given, self.effects.shift)
         ended = alarms.end(now_s, given, started, bank.stage)
         self.tests.sums[ended] = 0.0
         self.pooled.sums[np.unique(bank.stage[ended])] = 0.0

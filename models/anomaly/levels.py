@@ -29,6 +29,7 @@ LARGEST_SHIFT: Final = 2.5
 JITTER_S: Final = 20.0
 """Time constant of the slow jitter; its variance is measured over as long."""
 _SMALL: Final = 0.5  # what a step that is no news counts at most: it is learnt as any quiet time
+_MOST_JITTER: Final = 2.0  # standard deviations: a level beyond is no jitter
 _FAR: Final = 4.0  # standard deviations that one tick counts at most
 
 
@@ -79,12 +80,6 @@ class Levels(PerKey):
     gain: Floats
     worth: Floats
 
-    @property
-    def lift(self) -> Floats:
-        """Return [K] how high the slow jitter may be now, 0 where it is low."""
-        result: Floats = np.maximum(self.level, 0.0) + np.sqrt(self.doubt)
-        return result
-
     def update(self, elapsed_s: float, seen: Seen) -> Floats:
         """Add a tick; return [K, 4] log-likelihood ratios, next to 0 for steps that are no news."""
         keep = float(np.exp(-max(elapsed_s, 0.0) / JITTER_S))
@@ -92,7 +87,10 @@ class Levels(PerKey):
         self.taken *= keep
         self.doubt = keep**2 * self.doubt + (1 - keep**2) * seen.jitter
         # Without rows the variance is without bound: nothing is added, and nothing is followed.
-        variance = self.doubt + 1 / np.maximum(seen.rows, 1e-9)
+        chance = 1 / np.maximum(seen.rows, 1e-9)
+        # Where the expectation is less sure than the jitter is small, the level is not followed.
+        chance += np.maximum(seen.unsure**2 - seen.jitter, 0.0)
+        variance = self.doubt + chance
         far = _FAR * np.sqrt(variance)
         surprise = np.clip(seen.mean - self.level, -far, far)
         follow = self.doubt / variance
@@ -100,7 +98,8 @@ class Levels(PerKey):
         self.gain += shown * (surprise[:, None] - shown * seen.unsure[:, None]) / variance[:, None]
         self.worth += shown**2 / variance[:, None]
         self.taken += follow[:, None] * shown
-        self.level += follow * surprise
+        most = _MOST_JITTER * np.sqrt(seen.jitter)
+        self.level = np.clip(self.level + follow * surprise, -most, most)
         self.doubt *= 1 - follow
         return self._sums(seen)
 

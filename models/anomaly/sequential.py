@@ -24,6 +24,7 @@ Integers = NDArray[np.int64]
 
 START: Final = 18.0
 """Log-likelihood ratio at which an alarm starts: chance alone gives e^18 to 1 once in a while."""
+_LEVEL_WORTH: Final = START / 14.0
 MOST_A_TICK: Final = 0.6 * START
 """One tick alone starts no alarm."""
 
@@ -102,7 +103,7 @@ class Tests(PerKey):
         self.zero_s = np.where(self.sums <= 0, now_s, self.zero_s)
         old = self.sums[:, :_ADDED]
         self.sums[:, :_ADDED] = np.maximum(0.0, old + np.minimum(added, MOST_A_TICK))
-        self.sums[:, LEVEL] = level
+        self.sums[:, LEVEL] = level * _LEVEL_WORTH
         self._count(given.tick)
         self.down_s = np.where(self.down <= 0, now_s, self.down_s)
         faster = 0.8 * (-given.tick.mean - given.allow.mean) - 0.32
@@ -147,7 +148,7 @@ class PooledTests(PerKey):
         self.sums[:, :SLOPE] = np.maximum(
             0.0, self.sums[:, :SLOPE] + np.minimum(total, MOST_A_TICK)
         )
-        self.sums[:, SLOPE:] = level
+        self.sums[:, SLOPE:] = level * _LEVEL_WORTH
 
     @property
     def largest(self) -> Floats:
@@ -166,7 +167,9 @@ def increments(given: Weighed) -> Floats:
         worth * bernoulli(tick.exceed[:, point], rows, given.allow.tail[:, point], more)
         for point, more in TAILS
     ]
-    mixed = np.where(given.waits, 0.0, worth)[:, None] * tick.mixed
+    # The ratio of a mixture grows by its share times its shift, or less, where scores are higher.
+    lifted = np.outer(rows * given.allow.unsure, [share * shift for share, shift in MIXTURES])
+    mixed = np.where(given.waits, 0.0, worth)[:, None] * (tick.mixed - lifted)
     allowed = (given.allow.mean + _SLOPE_SLACK) * tick.size
     slope = worth * (_SLOPE * (tick.size_score - allowed) - _SLOPE**2 / 2 * tick.size_square)
     return np.column_stack([mean, *tail, mixed, slope])

@@ -17,7 +17,7 @@ TAIL_SHARES: Final = (0.05, 0.01)
 FAR_POINTS: Final = (2.0, 3.0)
 """Robust standard deviations above the median residual: there the share of sound rows is measured.
 A slow mode, such as that of cache misses, lies beyond, so that its share is what is counted."""
-MIXTURES: Final = ((0.10, 1.5), (0.10, 3.0))
+MIXTURES: Final = ((0.10, 2.0), (0.10, 3.0))
 """(share of slow rows, by how many standard deviations) that are tested for."""
 POINTS: Final = len(TAIL_POINTS) + len(FAR_POINTS)
 
