@@ -22,8 +22,8 @@ Mask = NDArray[np.bool_]
 
 SIZES: Final = np.log([1.05, 1.1, 1.2, 1.4])
 """Sizes of a step that are tested for: of the logarithm of the latency."""
-LEAST_STEP: Final = float(np.log(1.05))
-"""A stage that is slower by less than 5 % is left alone."""
+LEAST_STEP: Final = float(np.log(1.07))
+"""Steps are estimated where they look largest: one of 5 %, which is left alone, as about so much."""
 LARGEST_SHIFT: Final = 2.5
 """Scores are bounded: no step is larger than so many standard deviations of a row."""
 JITTER_S: Final = 20.0
