@@ -28,7 +28,9 @@ RESTART: Final = 12.0
 """After an alarm less evidence starts the next, for a while: faults come back."""
 RESTART_S: Final = 30.0
 _OWN_SHARE: Final = 2.0
-"""A pooled alarm starts at keys that speak for it themselves by so much."""
+"""A pooled alarm starts at keys that speak for it themselves by so much: seven to one."""
+_OWN_BESIDE: Final = 4.5
+"""And by so much where another cohort of the stage is alarmed, but all together do not say it."""
 END: Final = 9.0
 _MOST_A_TICK: Final = 0.67 * END
 _OWN_QUIET: Final = 2.0
@@ -94,8 +96,10 @@ class Alarms(PerKey):
         largest = tests.largest
         limit = np.where(now_s - self.ended_s < RESTART_S, RESTART, START)
         started = largest > limit
+        started |= (pooled.largest > START)[stage] & (largest > _OWN_SHARE)
         alarmed = np.bincount(stage, self.on, pooled.size) > 0
-        started |= ((pooled.largest > START) | alarmed)[stage] & (largest > _OWN_SHARE)
+        ended = now_s - self.ended_s < RESTART_S
+        started |= alarmed[stage] & (largest > _OWN_BESIDE) & ~ended
         started &= ~self.on & (now_s > self.muted_s) & (given.tick.rows > 0)
         at = np.flatnonzero(started)
         if len(at):

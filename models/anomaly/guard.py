@@ -200,7 +200,8 @@ class Guard:
     @property
     def _lift(self) -> Floats:
         """Return [K] how much of a score the slow jitter may explain now."""
-        lift: Floats = np.maximum(self.levels.level, 0.0) + np.sqrt(self.jitter.mean)
+        # Part of the level is the slow rows themselves.
+        lift: Floats = np.maximum(self.levels.level, 0.0) / 2 + np.sqrt(self.jitter.mean)
         return lift
 
     def _test(self, now_s: float, scored: Scored) -> None:

@@ -103,7 +103,7 @@ class Tests(PerKey):
         self.zero_s = np.where(self.sums <= 0, now_s, self.zero_s)
         old = self.sums[:, :_ADDED]
         self.sums[:, :_ADDED] = np.maximum(0.0, old + np.minimum(added, MOST_A_TICK))
-        self.sums[:, LEVEL] = level * _LEVEL_WORTH
+        self.sums[:, LEVEL] = level
         self._count(given.tick)
         self.down_s = np.where(self.down <= 0, now_s, self.down_s)
         faster = 0.8 * (-given.tick.mean - given.allow.mean) - 0.32
