@@ -29,7 +29,7 @@ LARGEST_SHIFT: Final = 2.5
 JITTER_S: Final = 20.0
 """Time constant of the slow jitter; its variance is measured over as long."""
 _SMALL: Final = 0.5  # what a step that is no news counts at most: it is learnt as any quiet time
-_MOST_JITTER: Final = 2.0  # standard deviations: a level beyond is no jitter
+_MOST_JITTER: Final = 2.0  # standard deviations: what is lower is a wrong expectation, whose end is no step
 _FAR: Final = 4.0  # standard deviations that one tick counts at most
 
 
@@ -98,8 +98,8 @@ class Levels(PerKey):
         self.gain += shown * (surprise[:, None] - shown * seen.unsure[:, None]) / variance[:, None]
         self.worth += shown**2 / variance[:, None]
         self.taken += follow[:, None] * shown
-        most = _MOST_JITTER * np.sqrt(seen.jitter)
-        self.level = np.clip(self.level + follow * surprise, -most, most)
+        least = -_MOST_JITTER * np.sqrt(seen.jitter)
+        self.level = np.maximum(self.level + follow * surprise, least)
         self.doubt *= 1 - follow
         return self._sums(seen)
 
