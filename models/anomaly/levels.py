@@ -22,14 +22,14 @@ Mask = NDArray[np.bool_]
 
 SIZES: Final = np.log([1.05, 1.1, 1.2, 1.4])
 """Sizes of a step that are tested for: of the logarithm of the latency."""
-LEAST_STEP: Final = float(np.log(1.07))
-"""Steps are estimated where they look largest: one of 5 %, which is left alone, as about so much."""
+LEAST_STEP: Final = float(np.log(1.05))
+"""A stage that is slower by less than 5 %, or not surely by more than nothing, is left alone."""
 LARGEST_SHIFT: Final = 2.5
 """Scores are bounded: no step is larger than so many standard deviations of a row."""
 JITTER_S: Final = 20.0
 """Time constant of the slow jitter; its variance is measured over as long."""
 _SMALL: Final = 0.5  # what a step that is no news counts at most: it is learnt as any quiet time
-_MOST_JITTER: Final = 2.0  # standard deviations: what is lower is a wrong expectation, whose end is no step
+_MOST_JITTER: Final = 2.0  # standard deviations: a level beyond is none that a jitter takes
 _FAR: Final = 4.0  # standard deviations that one tick counts at most
 
 
@@ -97,9 +97,10 @@ class Levels(PerKey):
         shown = 1 - self.taken
         self.gain += shown * (surprise[:, None] - shown * seen.unsure[:, None]) / variance[:, None]
         self.worth += shown**2 / variance[:, None]
-        self.taken += follow[:, None] * shown
-        least = -_MOST_JITTER * np.sqrt(seen.jitter)
-        self.level = np.maximum(self.level + follow * surprise, least)
+        before, most = self.level, _MOST_JITTER * np.sqrt(seen.jitter)
+        self.level = np.clip(before + follow * surprise, -most, most)
+        moved = np.abs(self.level - before) / np.maximum(np.abs(surprise), 1e-9)
+        self.taken += np.minimum(moved, follow)[:, None] * shown
         self.doubt *= 1 - follow
         return self._sums(seen)
 
