@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -44,6 +45,23 @@ _SHIFTS: Final = (0.3, 3.4)
 _FOLLOW_ROWS: Final = 200.0
 _ON: Final = 1.0
 _FOLLOW_TAIL_ROWS: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What speaks for alarms.
+
+    Attributes:
+        tests: of every key.
+        pooled: of every stage.
+        stage: [K] index of the key's stage.
+        shift: [K] mean score since the tests began to grow.
+    """
+
+    tests: Tests
+    pooled: PooledTests
+    stage: Integers
+    shift: Floats
 
 
 class Alarms(PerKey):
@@ -88,19 +106,11 @@ class Alarms(PerKey):
     quiet_tail: Floats
     quiet_all: Floats
 
-    def begin(
-        self, now_s: float, tests: Tests, pooled: PooledTests, stage: Integers, given: Weighed,
-        shift: Floats,
-    ) -> Mask:
+    def begin(self, now_s: float, told: Told, given: Weighed) -> Mask:
         """Start alarms where the tests say so; return [K] which."""
-        largest = tests.largest
-        limit = np.where(now_s - self.ended_s < RESTART_S, RESTART, START)
-        started = largest > limit
-        started |= (pooled.largest > START)[stage] & (largest > _OWN_SHARE)
-        alarmed = np.bincount(stage, self.on, pooled.size) > 0
-        ended = now_s - self.ended_s < RESTART_S
-        started |= alarmed[stage] & (largest > _OWN_BESIDE) & ~ended
-        started &= ~self.on & (now_s > self.muted_s) & (given.tick.rows > 0)
+        tests, shift = told.tests, told.shift
+        started = self._over(now_s, told) & ~self.on
+        started &= (now_s > self.muted_s) & (given.tick.rows > 0)
         at = np.flatnonzero(started)
         if len(at):
             self.on[at] = True
@@ -112,6 +122,15 @@ class Alarms(PerKey):
             self.tail_share[at] = np.where(self._of_tail()[at], shares, _TAIL_SHARE)
             self.quiet[at] = self.quiet_tail[at] = self.quiet_all[at] = 0.0
         return started
+
+    def _over(self, now_s: float, told: Told) -> Mask:
+        """Return [K] where enough speaks for an alarm, of the key alone or together with others."""
+        largest, stage = told.tests.largest, told.stage
+        lately = now_s - self.ended_s < RESTART_S
+        over: Mask = largest > np.where(lately, RESTART, START)
+        over |= (told.pooled.largest > START)[stage] & (largest > _OWN_SHARE)
+        beside = np.bincount(stage, self.on, told.pooled.size) > 0
+        return over | (beside[stage] & (largest > _OWN_BESIDE) & ~lately)
 
     def end(self, now_s: float, given: Weighed, started: Mask, stage: Integers) -> Mask:
         """End alarms where their tests say so; return [K] which."""

@@ -50,7 +50,9 @@ class Clumps(PerKey):
         However many rows come, a slow jitter moves all of them: a second is worth at most
         `MOST_A_SECOND`.
         """
-        return np.minimum(self.independent(rows), MOST_A_SECOND * min(max(elapsed_s, 0.0), _LONGEST_S))
+        return np.minimum(
+            self.independent(rows), MOST_A_SECOND * min(max(elapsed_s, 0.0), _LONGEST_S)
+        )
 
     def independent(self, rows: Floats) -> Floats:
         """Return [K] the same where the jitter is accounted for otherwise."""

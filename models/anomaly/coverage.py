@@ -42,7 +42,9 @@ class Coverage(PerKey):
         not decide elsewhere: a fault makes queues that were never seen before.
         """
         least = seen[:, _WORK].min(axis=1, initial=np.inf)
-        least = np.where(waits, np.minimum(least, seen[:, _WAIT].min(axis=1, initial=np.inf)), least)
+        least = np.where(
+            waits, np.minimum(least, seen[:, _WAIT].min(axis=1, initial=np.inf)), least
+        )
         shown: Mask = least >= SEEN
         rows = np.bincount(key, minlength=self.size)
         hidden = np.bincount(key, ~shown, self.size)

@@ -10,19 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.anomaly import saved
-from tailbudget.models.anomaly.alarms import Alarms
+from tailbudget.models.anomaly.alarms import Alarms, Told
 from tailbudget.models.anomaly.allowance import Doubt, allowance
 from tailbudget.models.anomaly.calibration import Calibration, stratum_of
 from tailbudget.models.anomaly.clumps import Clumps
 from tailbudget.models.anomaly.coverage import Coverage
 from tailbudget.models.anomaly.effect import Effects, Measured
 from tailbudget.models.anomaly.jitter import Jitter
-from tailbudget.models.anomaly.levels import LEAST_STEP, Levels, Seen
+from tailbudget.models.anomaly.levels import Levels
 from tailbudget.models.anomaly.pending import DELAY_S, Batch, Pending, joined
 from tailbudget.models.anomaly.said import Said
 from tailbudget.models.anomaly.sequential import START, PooledTests, Tests, Weighed
 from tailbudget.models.anomaly.sizes import Sizes
-from tailbudget.models.anomaly.stages import UNIT, Cohorts, together
+from tailbudget.models.anomaly.stages import (
+    Cohorts,
+    add_together,
+    alone,
+    settle_together,
+    together,
+)
 from tailbudget.models.anomaly.tick import Scored, tick_of
 from tailbudget.models.shape.roles import role_of
 from tailbudget.models.shape.rows import some
@@ -192,17 +198,10 @@ class Guard:
             size=self.sizes.standard(key, slots[:, 0]),
             relative=term / expected[:, None],
             novelty=Coverage.novelty(seen),
-            lift=self._lift[key],
+            lift=self.levels.lift(self.jitter.mean)[key],
         )
         self.effects.add(Measured(key, ms, expected, scored.score), quiet)
         self._test(now_s, scored)
-
-    @property
-    def _lift(self) -> Floats:
-        """Return [K] how much of a score the slow jitter may explain now."""
-        # Part of the level is the slow rows themselves.
-        lift: Floats = np.maximum(self.levels.level, 0.0) / 2 + np.sqrt(self.jitter.mean)
-        return lift
 
     def _test(self, now_s: float, scored: Scored) -> None:
         bank, alarms = self.shapes.bank, self.alarms
@@ -223,7 +222,8 @@ class Guard:
         level, of_stage = self._levels(now_s, elapsed_s, given)
         added = self.tests.update(now_s, given, level)
         self.pooled.update(added, bank.stage, of_stage)
-        started = alarms.begin(now_s, self.tests, self.pooled, bank.stage, given, self.effects.shift)
+        told = Told(self.tests, self.pooled, bank.stage, self.effects.shift)
+        started = alarms.begin(now_s, told, given)
         ended = alarms.end(now_s, given, started, bank.stage)
         self.tests.sums[ended] = 0.0
         self.pooled.sums[np.unique(bank.stage[ended])] = 0.0
@@ -232,34 +232,18 @@ class Guard:
 
     def _levels(self, now_s: float, elapsed_s: float, given: Weighed) -> tuple[Floats, Floats]:
         """Return the sums of the level of every key [K, 4] and of every stage [S, 4]."""
-        stage, spread, on = self.shapes.bank.stage, self.calibration.spread, self.alarms.on
-        rows = self.clumps.independent(given.tick.rows)
-        unsure, idle = given.allow.unsure, on | self.waiting
-        seen = Seen(
+        cohorts = Cohorts(
             mean=given.tick.mean,
-            rows=rows,
-            jitter=self.jitter.mean,
-            unsure=unsure,
-            spread=spread,
-            least=LEAST_STEP / spread,
-            idle=idle,
+            rows=self.clumps.independent(given.tick.rows),
+            unsure=given.allow.unsure,
+            spread=self.calibration.spread,
+            stage=self.shapes.bank.stage,
+            idle=self.alarms.on | self.waiting,
         )
-        one = together(Cohorts(given.tick.mean, rows, unsure, spread, stage), self.pooled.size)
-        idle_stage = np.bincount(stage, idle, self.pooled.size) > 0
-        self.stage_jitter.add(now_s, one.means, idle_stage)
-        unit = np.full(self.pooled.size, UNIT)
-        seen_together = Seen(
-            mean=one.means.mean,
-            rows=one.means.rows,
-            jitter=self.stage_jitter.mean,
-            unsure=one.unsure,
-            spread=unit,
-            least=LEAST_STEP / unit,
-            idle=idle_stage,
-        )
-        return self.levels.update(elapsed_s, seen), self.stage_levels.update(
-            elapsed_s, seen_together
-        )
+        stages = together(cohorts, self.stage_jitter.mean)
+        add_together(now_s, self.stage_jitter, stages)
+        own = self.levels.update(elapsed_s, alone(cohorts, self.jitter.mean))
+        return own, self.stage_levels.update(elapsed_s, stages)
 
     def _learn_and_refit(self, now_s: float) -> Integers:
         if now_s - self.learnt_s < LEARN_EVERY_S:
@@ -268,12 +252,8 @@ class Guard:
         sound = ~self.alarms.on
         self.jitter.settle(now_s, DELAY_S, sound, self.alarms.ended_s)
         self.clumps.settle(now_s, DELAY_S, sound, self.alarms.ended_s)
-        stage, stages = self.shapes.bank.stage, self.pooled.size
-        ended_s = np.full(stages, _LONG_AGO)
-        np.maximum.at(ended_s, stage, self.alarms.ended_s)
-        self.stage_jitter.settle(
-            now_s, DELAY_S, np.bincount(stage, ~sound, stages) == 0, ended_s
-        )
+        keys = (self.shapes.bank.stage, sound, self.alarms.ended_s)
+        settle_together(now_s, DELAY_S, self.stage_jitter, keys)
         self._learn(now_s)
         if now_s - self.refit_s >= REFIT_EVERY_S:
             elapsed_s = min(now_s - self.refit_s, _MOST_FADE_S)

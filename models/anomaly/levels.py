@@ -80,6 +80,12 @@ class Levels(PerKey):
     gain: Floats
     worth: Floats
 
+    def lift(self, jitter: Floats) -> Floats:
+        """Return [K] how much of a score the slow jitter, of this variance, may explain now."""
+        # Part of the level is the slow rows themselves.
+        lift: Floats = np.maximum(self.level, 0.0) / 2 + np.sqrt(jitter)
+        return lift
+
     def update(self, elapsed_s: float, seen: Seen) -> Floats:
         """Add a tick; return [K, 4] log-likelihood ratios, next to 0 for steps that are no news."""
         keep = float(np.exp(-max(elapsed_s, 0.0) / JITTER_S))

@@ -104,9 +104,7 @@ def tick_of(scored: Scored, keys: int) -> Tick:
 
 def _mixed(score: Floats) -> list[Floats]:
     """Return of each mixture [N] the ratio for rows of which a share is slower."""
-    return [
-        np.log1p(share * np.expm1(shift * score - shift**2 / 2)) for share, shift in MIXTURES
-    ]
+    return [np.log1p(share * np.expm1(shift * score - shift**2 / 2)) for share, shift in MIXTURES]
 
 
 def _sum(key: Integers, values: Floats, keys: int) -> Floats:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from tailbudget.models.anomaly.levels import JITTER_S, LEAST_STEP, Levels, Seen
+from tailbudget.models.anomaly.sequential import START
 from tailbudget.models.anomaly.stages import UNIT, Cohorts, together
 
 TICK_S = 0.25
@@ -60,39 +62,40 @@ def test_a_step_of_a_tenth_is_found_within_seconds() -> None:
     for seed in range(20):
         values = means(seed, 400)
         values[200:] += math.log(1.1)
-        delays.append(int(np.argmax(largest(values)[200:] > 18)) * TICK_S)
+        delays.append(int(np.argmax(largest(values)[200:] > START)) * TICK_S)
     assert 0 < np.median(delays) < 20
 
 
 def test_the_ratio_is_that_of_the_densities() -> None:
     """The sum of one step equals the ratio of normal densities with the jitter's covariance."""
-    values = means(3, 40)
+    values = 0.19 + 0.03 * np.random.default_rng(3).normal(size=40)
     ticks = np.arange(len(values)) * TICK_S
-    jitter = DRIFT**2 * np.exp(-np.abs(ticks[:, None] - ticks[None, :]) / JITTER_S)
+    drift, step = 0.1, math.log(1.4)
+    jitter = drift**2 * np.exp(-np.abs(ticks[:, None] - ticks[None, :]) / JITTER_S)
     inverse = np.linalg.inv(jitter + SPREAD**2 / ROWS * np.eye(len(values)))
-    step = math.log(1.1)
-    values = values + step
     exact = step * np.ones(len(values)) @ inverse @ (values - step / 2)
     levels = Levels()
     levels.grow(1)
-    levels.doubt[:] = (DRIFT / SPREAD) ** 2
-    sums = np.array([levels.update(TICK_S, seen(v)) for v in values.tolist()])
-    assert sums[-1, 0, 1] == pytest.approx(exact, rel=1e-6)
+    variance = np.array([(drift / SPREAD) ** 2])
+    levels.doubt[:] = variance
+    given = [replace(seen(v), jitter=variance) for v in values.tolist()]
+    sums = np.array([levels.update(TICK_S, one) for one in given])
+    assert sums[-1, 0, -1] == pytest.approx(exact, rel=1e-6)
 
 
-def test_a_step_that_is_too_small_is_no_news() -> None:
-    """A step of 3 % counts next to nothing, however long it lasts."""
-    values = means(4, 8_000)
-    values[200:] += 0.03
-    assert np.median(largest(values)[200:]) < 1
+def test_a_step_as_small_as_the_jitter_is_no_news() -> None:
+    """A step of 2 % for ten minutes, in a jitter of 2 %, starts no alarm."""
+    values = means(4, 2_400)
+    values[200:] += 0.02
+    assert largest(values).max() < START
 
 
 def test_doubt_of_the_expectation_is_subtracted() -> None:
     """A step as large as the expectation may be off is none."""
     values = means(5, 2_000)
     values[200:] += 0.1
-    assert largest(values).max() > 18
-    assert largest(values, unsure=0.1).max() < 18
+    assert largest(values).max() > START
+    assert largest(values, unsure=0.1).max() < START
 
 
 def test_ticks_without_rows_change_nothing_but_time() -> None:
@@ -125,8 +128,10 @@ def test_cohorts_speak_by_how_exact_they_are() -> None:
         unsure=np.array([0.5, 0.0, 9.0]),
         spread=np.array([0.1, 0.2, 0.3]),
         stage=np.array([1, 1, 0]),
+        idle=np.array([False, True, False]),
     )
-    found = together(cohorts, 2)
-    np.testing.assert_allclose(found.means.rows, [0.0, 20.0])
-    np.testing.assert_allclose(found.means.mean * UNIT, [0.0, (10 * 0.1 + 10 * 0.4) / 20])
+    found = together(cohorts, np.array([0.04, 0.04]))
+    np.testing.assert_allclose(found.rows, [0.0, 20.0])
+    np.testing.assert_allclose(found.mean * UNIT, [0.0, (10 * 0.1 + 10 * 0.4) / 20])
     np.testing.assert_allclose(found.unsure * UNIT, [0.0, 10 * 0.05 / 20])
+    assert found.idle.tolist() == [False, True]
