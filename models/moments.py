@@ -19,6 +19,7 @@ from tailbudget.models.order import run_ranges, run_sizes
 from tailbudget.schemas.summary import Moments
 
 _ROWS: Final = 16384  # at a time, so that what is in between stays in the cache
+_GROUPS: Final = 256  # likewise, where groups are of few rows
 
 _ROUNDING: Final = 1e-13
 
@@ -78,7 +79,7 @@ def moments_of_rows(
     """
     n = x.shape[1]
     pieces = []
-    for low, high in run_ranges(starts, n, _ROWS):
+    for low, high in run_ranges(starts, n, _ROWS, _GROUPS):
         first, last = int(starts[low]), int(starts[high]) if high < len(starts) else n
         blocks = blocks_of(
             starts[low:high] - first, last - first, None if weight is None else weight[first:last]

@@ -48,11 +48,17 @@ def run_sizes(starts: NDArray[np.intp], n: int) -> NDArray[np.intp]:
     return sizes
 
 
-def run_ranges(starts: NDArray[np.intp], n: int, most: int) -> Iterator[tuple[int, int]]:
-    """Cut the runs of n values into ranges [low, high) of at most `most` values, or of one run."""
+def run_ranges(
+    starts: NDArray[np.intp], n: int, most: int, runs: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """Cut the runs of n values into ranges [low, high).
+
+    Each is of at most `most` values or of one run, and of at most `runs` runs.
+    """
     ends = np.append(starts[1:], n)
     low = 0
     while low < len(starts):
         high = max(int(np.searchsorted(ends, starts[low] + most, "right")), low + 1)
+        high = min(high, low + (runs or high))
         yield low, high
         low = high

@@ -54,6 +54,8 @@ class Anomalies:
         outbox: publishes states and alerts.
         owner: has the services.
         incarnation: number of the panes topic's life: its offsets begin anew with each.
+        turn: held while a service is scored: two threads of numpy take each other's time, and what
+            ingest does under the same lock is on the way of an alert.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Anomalies:
         outbox: Outbox,
         owner: Owner,
         incarnation: int,
+        turn: asyncio.Lock,
     ) -> None:
         self._settings = settings
         self._incarnation = incarnation
@@ -72,6 +75,7 @@ class Anomalies:
         self._states = states
         self._outbox = outbox
         self._owner = owner
+        self._turn = turn
         self._known: dict[int, dict[str, bytes]] = {}
         self._watched: dict[str, Watched] = {}
         self._epoch = 0
@@ -166,7 +170,8 @@ class Anomalies:
             return
         waiting = watch.waiting()
         if waiting:
-            changes = await asyncio.to_thread(watch.step, now_ns, waiting)
+            async with self._turn:
+                changes = await asyncio.to_thread(watch.step, now_ns, waiting)
             if not self._owns(name, found):
                 return
             if changes:

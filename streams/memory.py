@@ -1,7 +1,9 @@
-"""Memory that was freed goes back to the system: glibc keeps it by default.
+"""Memory that was freed goes back to the system: allocators keep it by default.
 
-It gives each thread an arena of its own, and summaries of many cohorts, made in one thread and
-freed in another, leave large holes in all of them. Elsewhere than on glibc nothing happens.
+glibc gives each thread an arena of its own, and summaries of many cohorts, made in one thread and
+freed in another, leave large holes in all of them. It also takes ever larger arrays from those
+arenas once it has seen one freed, and Arrow's own allocator keeps what it had. Elsewhere than on
+glibc nothing is set but Arrow's.
 """
 
 from __future__ import annotations
@@ -10,17 +12,25 @@ import ctypes
 import sys
 from typing import Any, Final
 
-_ARENA_MAX: Final = -8  # M_ARENA_MAX of malloc.h
-_ARENAS: Final = 2
+import pyarrow as pa
+
+_ARENAS: Final = 1
+_OWN_PAGES: Final = 64 * 1024
+"""Arrays of so many bytes have pages of their own, given back when they are freed: glibc's own
+limit, which stands still once it is set."""
+
+_SETTINGS: Final = {-8: _ARENAS, -3: _OWN_PAGES}  # M_ARENA_MAX and M_MMAP_THRESHOLD of malloc.h
 
 TRIM_S: Final = 10.0
 """Interval of giving freed memory back; it takes a few milliseconds."""
 
 
-def limit_arenas() -> None:
-    """Let all threads share two arenas; to be called before there are threads."""
+def keep_little() -> None:
+    """Let allocators give memory back; to be called before there are threads."""
+    pa.set_memory_pool(pa.system_memory_pool())
     if (libc := _glibc()) is not None:
-        libc.mallopt(_ARENA_MAX, _ARENAS)
+        for setting, value in _SETTINGS.items():
+            libc.mallopt(setting, value)
 
 
 async def give_back() -> None:

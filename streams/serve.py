@@ -18,7 +18,7 @@ from tailbudget.sinks.clickhouse import ClickHouse
 from tailbudget.streams import logs
 from tailbudget.streams.data_directory import DataDirectory, make_directory
 from tailbudget.streams.database import open_database
-from tailbudget.streams.memory import limit_arenas
+from tailbudget.streams.memory import keep_little
 from tailbudget.streams.worker import Worker
 
 log = structlog.get_logger()
@@ -35,7 +35,7 @@ def run(settings: Settings) -> None:
         ConfigError: the tables are not migrated, or the data directory is in use.
         BaseException: what made it fail.
     """
-    limit_arenas()
+    keep_little()
     logs.set_up(settings.log_level)
     make_directory(settings.data_dir)
     with contextlib.ExitStack() as stack:

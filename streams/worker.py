@@ -82,6 +82,7 @@ class Worker:
         ensure_topics(settings.kafka)
         lives = incarnations(settings.kafka, store)
         self.app: App = create_app(settings.kafka, settings.data_dir)
+        turn = asyncio.Lock()
         self._ingest = Ingest(
             settings,
             consumer=self._consumer,
@@ -92,6 +93,7 @@ class Worker:
             },
             incarnations=lives,
             positions=HeldPositions(admin(kafka_config(settings.kafka)), settings.kafka.group),
+            turn=turn,
         )
         self._owned = Owned(settings.stream)
         self._anomalies = Anomalies(
@@ -101,6 +103,7 @@ class Worker:
             outbox=self._outbox(),
             owner=self._owned,
             incarnation=lives[settings.kafka.panes_topic],
+            turn=turn,
         )
         self._reports = RollingReports(settings, store, self._owned.settled)
         self._silences = Silences(store)

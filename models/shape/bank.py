@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.per_key import Field, PerKey
-from tailbudget.models.shape.first_fit import LEAST_SPREAD, bounded, first_fit
+from tailbudget.models.shape.first_fit import LEAST_SPREAD, bounded, first_fits
 from tailbudget.models.shape.roles import SLOTS
 from tailbudget.models.shape.solve import covariance, solve
 from tailbudget.models.shape.terms import BINS, TERMS, cover_bins, terms
@@ -123,15 +123,15 @@ class ShapeBank(PerKey):
         error: Floats = np.sqrt(np.maximum(variance, 0.0))
         return error
 
-    def start(self, key: int, slots: Floats, ms: Floats) -> None:
-        """Fit a key for the first time, on slots [N, 7] and ms [N]."""
+    def start(self, keys: Integers, key: Integers, slots: Floats, ms: Floats) -> None:
+        """Fit keys [K] for the first time, on rows whose key is key [N]: slots [N, 7], ms [N]."""
         term = terms(slots)
-        prior = self._pooled(np.array([key]))
-        fit = first_fit(term, ms, (prior[0][0], prior[1][0]))
-        self.beta[key], self.middle[key], self.spread[key] = fit.beta, fit.middle, fit.spread
-        self.ready[key] = True
-        self.learn(np.full(len(ms), key), slots, ms)
-        self.refit(np.array([key]))
+        rows = [(term[key == k], ms[key == k]) for k in keys.tolist()]
+        fits = first_fits(rows, self._pooled(keys))
+        self.beta[keys], self.middle[keys], self.spread[keys] = fits.beta, fits.middle, fits.spread
+        self.ready[keys] = True
+        self.learn(key, slots, ms)
+        self.refit(keys)
 
     def forget(self, keys: Integers) -> None:
         """Make some keys new; they keep their stage."""

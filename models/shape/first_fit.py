@@ -1,7 +1,8 @@
-"""The first fit of a key, from the rows that were held until there were enough."""
+"""The first fit of keys, from the rows that were held until there were enough."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,42 +23,52 @@ _FLOOR: Final = 0.02  # a prediction is at least this share of the median latenc
 
 
 @dataclass(frozen=True, slots=True)
-class FirstFit:
-    """Coefficients, and the residuals' logarithms.
+class FirstFits:
+    """Coefficients, and the residuals' logarithms, of K keys.
 
     Attributes:
-        beta: [D] milliseconds a unit of each term.
-        middle: median of log(measured by predicted).
-        spread: their robust standard deviation.
+        beta: [K, D] milliseconds a unit of each term.
+        middle: [K] median of log(measured by predicted).
+        spread: [K] their robust standard deviation.
     """
 
     beta: Floats
-    middle: float
-    spread: float
+    middle: Floats
+    spread: Floats
 
 
-def first_fit(term: Floats, ms: Floats, prior: tuple[Floats, Floats]) -> FirstFit:
-    """Fit relative errors by reweighting, from term [N, D] and ms [N].
+def first_fits(rows: Sequence[tuple[Floats, Floats]], prior: tuple[Floats, Floats]) -> FirstFits:
+    """Fit relative errors of several keys by reweighting; solved together, they cost like few.
 
     Args:
-        term: the rows' terms.
-        ms: measured milliseconds, positive.
-        prior: gram [D, D] and moment [D] of evidence from elsewhere, zero for none.
+        rows: of each key its terms [N, D] and the measured milliseconds [N], positive.
+        prior: gram [K, D, D] and moment [K, D] of evidence from elsewhere, zero for none.
     """
-    expected, target = ms.copy(), ms
-    beta = np.zeros(term.shape[1])
+    expected = [ms.copy() for _, ms in rows]
+    beta = np.zeros_like(prior[1])
     for round_ in range(_ROUNDS):
-        relative = term / expected[:, None]
-        if round_ > 1:
-            log = np.log(ms / expected)
-            middle, spread = robust(log)
-            target = expected * np.exp(bounded(log, middle, spread))
-        gram = relative.T @ relative + prior[0]
-        moment = relative.T @ (target / expected) + prior[1]
-        beta = solve(gram[None], moment[None], beta[None], _SWEEPS)[0]
-        expected = np.maximum(term @ beta, _FLOOR * np.median(ms))
-    middle, spread = robust(np.log(ms / expected))
-    return FirstFit(beta, middle, spread)
+        gram, moment = prior[0].copy(), prior[1].copy()
+        for k, (term, ms) in enumerate(rows):
+            relative = term / expected[k][:, None]
+            gram[k] += relative.T @ relative
+            moment[k] += relative.T @ (_target(ms, expected[k], bound=round_ > 1) / expected[k])
+        beta = solve(gram, moment, beta, _SWEEPS)
+        expected = [
+            np.maximum(term @ mine, _FLOOR * np.median(ms))
+            for (term, ms), mine in zip(rows, beta, strict=True)
+        ]
+    left = [robust(np.log(ms / mine)) for (_, ms), mine in zip(rows, expected, strict=True)]
+    middle, spread = np.array(left).T
+    return FirstFits(beta, middle, spread)
+
+
+def _target(ms: Floats, expected: Floats, *, bound: bool) -> Floats:
+    """Return what is to be predicted: the measured, those far out moved to the bound."""
+    if not bound:
+        return ms
+    log = np.log(ms / expected)
+    target: Floats = expected * np.exp(bounded(log, *robust(log)))
+    return target
 
 
 def robust(values: Floats) -> tuple[float, float]:

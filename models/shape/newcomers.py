@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 
@@ -72,10 +72,11 @@ class Newcomers:
             np.concatenate([part.ms for part in parts]),
         )
 
-    def drop(self, stage: int, key: int) -> None:
-        """Let go of the rows of one key."""
-        self._of_key.pop(key, None)
-        parts = [_without(part, [key]) for part in self._held.get(stage, ())]
+    def drop(self, stage: int, keys: NDArray[np.int64]) -> None:
+        """Let go of the rows of some keys of a stage."""
+        for key in keys.tolist():
+            self._of_key.pop(key, None)
+        parts = [_without(part, keys) for part in self._held.get(stage, ())]
         self._held[stage] = [part for part in parts if len(part.ms)]
         self._rows[stage] = sum(len(part.ms) for part in self._held[stage])
 
@@ -91,6 +92,6 @@ def _aligned(part: Held, names: tuple[str, ...]) -> Floats:
     return aligned
 
 
-def _without(part: Held, keys: Sequence[int]) -> Held:
-    other = ~np.isin(part.key, keys)
+def _without(part: Held, keys: ArrayLike) -> Held:
+    other = ~np.isin(part.key, np.asarray(keys))
     return Held(part.names, part.key[other], part.covariate[other], part.ms[other])

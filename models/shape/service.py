@@ -99,8 +99,10 @@ class ServiceShapes:
         parts = [self._learn_ready(key[ready], some(rows, ready))]
         if not ready.all():
             self._hold(key[~ready], some(rows, ~ready))
+            left = MOST_STARTS
             for stage in self._newcomers.stages():
-                parts += self._start(stage, MOST_STARTS + 1 - len(parts))
+                parts += self._start(stage, left)
+                left = MOST_STARTS - sum(len(part.started) for part in parts)
         return _joined(parts)
 
     def refit(self, elapsed_s: float) -> Integers:
@@ -187,31 +189,33 @@ class ServiceShapes:
             self._newcomers.add(stage, held)
 
     def _start(self, stage: int, most: int) -> list[Learnt]:
-        """Start keys of a stage that have enough rows."""
+        """Start keys of a stage that have enough rows, at most so many."""
         mature = self.bank.ready & (self.bank.stage == stage) & (self.bank.rows >= ROWS_TO_BEGIN)
-        if self._newcomers.count(stage) < (ROWS_TO_JOIN if mature.any() else ROWS_TO_BEGIN):
+        enough = ROWS_TO_JOIN if mature.any() else ROWS_TO_BEGIN
+        if self._newcomers.count(stage) < enough:
             return []
         held = self._newcomers.rows(stage)
         counts = np.bincount(held.key, minlength=self.bank.size)
-        enough = ROWS_TO_JOIN if mature.any() else ROWS_TO_BEGIN
-        due = np.flatnonzero(counts >= enough)[:most].tolist()
-        if due and self.choice[stage] is None:
-            self.choice[stage] = choose(held.names, held.covariate, held.ms)
-        return [self._start_key(stage, key, held) for key in due]
+        due = np.flatnonzero(counts >= enough)[:most]
+        if not len(due):
+            return []
+        choice = self.choice[stage] or choose(held.names, held.covariate, held.ms)
+        self.choice[stage] = choice
+        for key in due.tolist():
+            self.bank.needed[key] = needed_of(
+                raw(held.names, held.covariate[held.key == key], choice)
+            )
+        self._newcomers.drop(stage, due)
+        return [self._start_keys(due, held)]
 
-    def _start_key(self, stage: int, key: int, held: Held) -> Learnt:
-        choice = self.choice[stage]
-        mine = held.key == key
-        if choice is None:
-            raise ValueError("a key starts once its stage has chosen covariates")
-        self.bank.needed[key] = needed_of(raw(held.names, held.covariate[mine], choice))
+    def _start_keys(self, due: Integers, held: Held) -> Learnt:
+        mine = np.flatnonzero(np.isin(held.key, due))
         rows = TickRows((), held.key[mine], held.ms[mine], held.names, held.covariate[mine])
-        read = self.read(held.key[mine], rows)
-        slots, ms = read.values[read.complete], held.ms[mine][read.complete]
-        self.bank.start(key, slots, ms)
-        self._newcomers.drop(stage, key)
-        index = np.full(len(ms), key)
-        return Learnt(index, slots, ms, self.bank.predict(index, slots, terms(slots)), (key,))
+        read = self.read(rows.key, rows)
+        key, slots, ms = rows.key[read.complete], read.values[read.complete], rows.ms[read.complete]
+        self.bank.start(due, key, slots, ms)
+        expected_ms = self.bank.predict(key, slots, terms(slots))
+        return Learnt(key, slots, ms, expected_ms, tuple(due.tolist()))
 
 
 def _choice(small: Mapping[str, Any]) -> Choice:

@@ -29,6 +29,7 @@ from tailbudget.streams.holding import Holding
 from tailbudget.streams.holes import HoleGuard
 from tailbudget.streams.intake import Intake
 from tailbudget.streams.outbox import Outbox
+from tailbudget.streams.proofs import Proofs
 from tailbudget.streams.segment_ages import SegmentAges
 from tailbudget.streams.segment_sender import Cut, SegmentSender
 from tailbudget.streams.sources import HOLDING, Decoder
@@ -42,15 +43,22 @@ BACKLOG_S: Final = 5.0
 BACKLOG_TICKS: Final = 20
 """A segment of a backlog lasts so many ticks, or `MAX_RECORDS`: a cohort costs less often."""
 
-MARK_S: Final = 5.0
-"""How often an owner marks each source: bounds what a restarted audit reads again."""
-
 MAX_RECORDS: Final = 200_000
 """Accepted records kept in memory before the agent waits for the broker."""
 
 
 class Ingest:
     """State of the ingest agent over the source partitions assigned to this worker.
+
+    Args:
+        settings: what is read, and how.
+        consumer: Faust's.
+        outbox: the way to our topics.
+        decoders: how the messages of each topic are read.
+        incarnations: which life of each topic we read.
+        positions: where records that are held back begin.
+        turn: held while summaries are made and sent, which no long work of the anomaly agent may
+            slow down.
 
     Attributes:
         sources: the assigned source partitions.
@@ -68,6 +76,7 @@ class Ingest:
         decoders: Mapping[str, Callable[[], Decoder]],
         incarnations: Mapping[str, int],
         positions: Positions,
+        turn: asyncio.Lock,
     ) -> None:
         self.sources: dict[TP, Intake] = {}
         self.flushes = FlushTimes()
@@ -77,13 +86,14 @@ class Ingest:
         self._settings = settings
         self._consumer = consumer
         self._outbox = outbox
+        self._turn = turn
         self._decoders = decoders
         # One decoder for all partitions of a topic, unless it holds what came of one.
         holding = {entry.topic for entry in settings.kafka.requests if entry.format in HOLDING}
         self._common = {topic: make() for topic, make in decoders.items() if topic not in holding}
         self._incarnations = incarnations
         self._sender = SegmentSender(settings, outbox)
-        self._touched: dict[TP, frozenset[str]] = {}
+        self._proofs = Proofs()
         self._holes = HoleGuard(self._seek_back, self._accept_hole)
         self._holding = Holding(
             settings.stream,
@@ -94,7 +104,7 @@ class Ingest:
         self._gathering = Gathering()
         self._ready = asyncio.Event()
         self._flushing = asyncio.Lock()
-        self._flushed_at = self._marked_at = time.monotonic()
+        self._flushed_at = time.monotonic()
         self._arrived_s = 0.0
         self._unknown = UnknownColumns()
 
@@ -153,7 +163,7 @@ class Ingest:
         """Forget all sources: what is not committed will be read again by their new owners."""
         self._ready.clear()
         self.sources.clear()
-        self._touched.clear()
+        self._proofs.clear()
         self._holes.clear()
         self._holding.clear()
         self._gathering.clear()
@@ -219,10 +229,11 @@ class Ingest:
             }
             self._ages.cut(cut)
             if cut:
-                await self._sender.send(cut)
-            if self._marks_are_due():
+                async with self._turn:
+                    await self._sender.send(cut)
+            if self._proofs.due:
                 await self._holding.advance(self.sources)
-            await self._mark(self._unproven(cut))
+            await self._mark(self._proofs.unproven(cut, self.sources))
             await self._outbox.drain()
             if cut:
                 await self._holding.before_commit(cut)
@@ -256,28 +267,12 @@ class Ingest:
         for tp, (source, pending) in cut.items():
             if accepted:
                 source.committed, source.held_from = pending.end, pending.held_from
-                self._touched[tp] = pending.services
+                self._proofs.committed(tp, pending.services)
                 self.records.update(pending.reasons())
                 self.dead_letters.update(one.reason for one in pending.rejected)
             elif self.sources.get(tp) is source:
                 del self.sources[tp]
                 self._gathering.forget(tp)
-
-    def _marks_are_due(self) -> bool:
-        return time.monotonic() - self._marked_at >= MARK_S
-
-    def _unproven(self, cut: Cut) -> list[TP]:
-        """Return the sources whose last segment the messages of this tick do not prove."""
-        if self._marks_are_due():
-            self._marked_at = time.monotonic()
-            self._touched.clear()
-            return list(self.sources)
-        touched, self._touched = self._touched, {}
-        return [
-            tp
-            for tp, services in touched.items()
-            if tp in self.sources and not (tp in cut and services <= cut[tp][1].services)
-        ]
 
     async def _mark(self, partitions: Iterable[TP]) -> None:
         for tp in partitions:

@@ -68,6 +68,8 @@ class Sender:
         self._tally = tally
         self._record = record
         self._picture = picture
+        self._takes_pictures = channel.picture and chat.limits.pictures
+        self._ahead: tuple[Alert, asyncio.Future[bytes | None]] | None = None
         self._rate = Rate(channel.per_minute)
         self._queue: asyncio.Queue[tuple[int, Notice]] = asyncio.Queue()
         self._generation = 0
@@ -100,6 +102,7 @@ class Sender:
         """Send what comes until cancelled."""
         while True:
             waiting = [await self._queue.get()]
+            self._draw_ahead(waiting[0][1].alert)
             await asyncio.sleep(GROUP_S)
             while not self._queue.empty():
                 waiting.append(self._queue.get_nowait())
@@ -128,8 +131,7 @@ class Sender:
         self._finish(notice)
 
     async def _send(self, group: Sequence[Notice], generation: int) -> None:
-        takes = self._channel.picture and self._chat.limits.pictures
-        picture = await self._picture(group[0].alert) if takes else None
+        picture = await self._drawn(group[0].alert) if self._takes_pictures else None
         message = composed(group, self._chat.limits, picture)
         wait_s: float | None = self._rate.take(time.monotonic())
         backoff, error = Backoff(time.monotonic()), None
@@ -144,6 +146,17 @@ class Sender:
         if error is not None:
             log.warning("alert given up", error=error.message, alert_id=message.alert_id)
         await self._finished(group, error, backoff.attempts)
+
+    def _draw_ahead(self, alert: Alert) -> None:
+        """Begin the picture of a first alert while others may join it."""
+        if self._takes_pictures and self.told.decide(alert) is Decision.TELL:
+            self._ahead = (alert, asyncio.ensure_future(self._picture(alert)))
+
+    async def _drawn(self, alert: Alert) -> bytes | None:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] is alert:
+            return await ahead[1]
+        return await self._picture(alert)
 
     async def _try(self, message: ChatMessage) -> ChatError | None:
         try:

@@ -23,6 +23,9 @@ from tailbudget.streams.sources.repair import Fault, mend
 _CHUNK: Final = 512  # a read costs 0.25 ms however short: many lines are retried together
 _MAX_COLUMNS: Final = 512
 _MAX_NAME: Final = 256
+_BEGINNINGS: Final = (b"", b"{", b" ", b"\t", b"\r", b"\n")
+"""What lines of JSON objects begin with. polars unpacks what begins as a gzip, zlib or zstd file
+does: a message might be a bomb."""
 _SWEEP: Final = 256  # batches after which columns that no longer occur are forgotten
 
 
@@ -98,6 +101,8 @@ class Reader:
 
     def _read(self, blob: bytes, rows: int) -> pl.DataFrame | None:
         """Return the frame, or None where any line is not readable."""
+        if blob[:1] not in _BEGINNINGS:
+            return None
         try:
             frame = pl.read_ndjson(blob, schema=self._schema)
         except pl.exceptions.PolarsError:

@@ -49,6 +49,7 @@ _PANE_NS: Final = 10_000_000_000
 _CALM_S: Final = 15.0
 _FAULT_S: Final = 1.5
 _TAIL_S: Final = 8.0
+_MESSAGES_A_MINUTE: Final = 600  # more than there are: how long a channel is spared is no latency
 
 
 @dataclass(slots=True)
@@ -151,7 +152,8 @@ def main() -> int:
 def _run(options: argparse.Namespace, bootstrap: str, home: Path, rate: float) -> Run:
     receiver = Receiver()
     server = receiver.start()
-    chat = [{"name": "bench", "url": f"json://127.0.0.1:{server.server_address[1]}/"}]
+    url = f"json://127.0.0.1:{server.server_address[1]}/"
+    chat = [{"name": "bench", "url": url, "per_minute": _MESSAGES_A_MINUTE}]
     worker = WorkerProcess(bootstrap, home, defaults={"slo": SLO}, chat=chat)
     seconds = _CALM_S + options.every * options.trials + _TAIL_S
     log = home / "slices.json"

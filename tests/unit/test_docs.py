@@ -27,6 +27,7 @@ from tailbudget.streams import (
     held_attempts,
     holes,
     instrument,
+    proofs,
     protocol,
     rolling_reports,
     segment_sender,
@@ -36,7 +37,6 @@ from tailbudget.streams import (
     watched,
     worker,
 )
-from tailbudget.streams.agents import ingest
 from tailbudget.streams.alert_book import AlertBook
 from tailbudget.streams.audit_log import discovery
 from tailbudget.streams.audit_log import sample as first_rows
@@ -238,7 +238,7 @@ NUMBERS = (
     ("comparison.md", f"at {compare.LEVEL:.0%}".replace("%", " %")),
     ("comparison.md", f"at least {ranks.requests_needed(QUANTILES['p99']):,} on either side"),
     ("comparison.md", f"at most {evidence.REPORT_SAMPLE.group:,}"),
-    ("exactly-once.md", f"every {ingest.MARK_S:g} s"),
+    ("exactly-once.md", f"every {proofs.MARK_S:g} s"),
     ("exactly-once.md", f"first {lines.RAW_BYTES:,} bytes"),
     ("windows-and-alerts.md", f"above {snapshot.AT_RISK_SHARE:.0%}".replace("%", " %")),
     ("windows-and-alerts.md", f"less than {snapshot.CHANCE:.0%}".replace("%", " %")),

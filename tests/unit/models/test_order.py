@@ -30,3 +30,4 @@ def test_ranges_never_cut_a_run() -> None:
     """Runs go together while they fit; one that is too long goes alone."""
     starts = np.array([0, 2, 3, 9, 10])
     assert list(run_ranges(starts, 11, 3)) == [(0, 2), (2, 3), (3, 5)]
+    assert list(run_ranges(starts, 11, 100, 2)) == [(0, 2), (2, 4), (4, 5)]

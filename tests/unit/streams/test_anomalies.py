@@ -97,6 +97,7 @@ class World:
     broker: Broker
     settings: Settings
     floor: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def worker(self) -> tuple[Anomalies, Owner]:
         """Start a worker that takes the service over."""
@@ -114,6 +115,7 @@ class World:
             outbox=outbox,
             owner=owner,
             incarnation=1,
+            turn=self.turn,
         )
         await found.open("chat", 0)
         return found, owner
@@ -192,6 +194,24 @@ def test_what_no_state_has_holds_commits_back(world: World) -> None:
         await found.finish()
         assert found.floor(0) is None
         assert found.forget("chat")
+
+    asyncio.run(play())
+
+
+def test_scoring_waits_for_its_turn(world: World) -> None:
+    """While summaries are made, which an alert waits for, nothing is scored."""
+
+    async def play() -> None:
+        found, owner = await world.worker()
+        owner.now_ns = T0_NS + SECOND_NS
+        found.take(second(0, 1.0))
+        await world.turn.acquire()
+        scoring = asyncio.create_task(found.tick())
+        await asyncio.sleep(0.1)
+        assert found.status()["scored_ns"] == {"chat": 0}
+        world.turn.release()
+        await scoring
+        assert found.status()["scored_ns"]["chat"] > 0
 
     asyncio.run(play())
 

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, get_args
 
 import pytest
+from command_line import run as run_process
 
 from tailbudget.schemas.errors import BrokerError, ConfigError
 from tailbudget.schemas.kafka import RequestFormat
@@ -285,3 +286,11 @@ def test_a_wrong_duration_is_refused(text: str) -> None:
 def test_the_tree_of_errors_has_its_statuses() -> None:
     """Settings errors end with 2 and everything that is away with 1."""
     assert (ConfigError("x").exit_status, BrokerError("x").exit_status) == (2, 1)
+
+
+def test_numpy_has_one_thread(tmp_path: Path) -> None:
+    """What numpy multiplies is small; whoever wants a pool of threads may still ask for it."""
+    told = "import atexit, os; atexit.register(lambda: print(os.environ['OPENBLAS_NUM_THREADS']))"
+    assert run_process("--help", home=tmp_path, prelude=told)[1].endswith("\n1\n")
+    asked = f"{told}; os.environ['OPENBLAS_NUM_THREADS'] = '3'"
+    assert run_process("--help", home=tmp_path, prelude=asked)[1].endswith("\n3\n")

@@ -23,7 +23,7 @@ from tailbudget.schemas.connections import ChatChannel
 from tailbudget.schemas.errors import ChatError
 from tailbudget.sinks.chat import AppriseChat, FakeChat
 from tailbudget.sinks.clickhouse import ClickHouse
-from tailbudget.streams.delivery import backoff
+from tailbudget.streams.delivery import backoff, sender
 from tailbudget.streams.delivery.agent import Delivery
 from tailbudget.streams.delivery.backoff import Backoff
 from tailbudget.streams.delivery.grouping import grouped
@@ -368,6 +368,31 @@ def test_the_picture_comes_from_the_stored_hour(
     with_picture, without = receiver.taken
     assert [one["mimetype"] for one in with_picture["attachments"]] == ["image/png"]
     assert without["attachments"] == []
+
+
+def test_the_picture_is_begun_while_others_may_join(
+    clickhouse: ClickHouse, receiver: ChatReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It costs a first alert no time besides; the alerts that join have the same picture."""
+    monkeypatch.setattr(sender, "GROUP_S", 1.0)
+    drawn: list[str] = []
+    receiver.open()
+
+    async def draw(alert: Alert) -> bytes:
+        drawn.append(alert.alert)
+        return b"\x89PNG\r\n\x1a\n"
+
+    async def test() -> None:
+        async with running(clickhouse, hook(receiver, picture=True), picture=draw) as here:
+            await here.feed(BURN)
+            await until(lambda: drawn)
+            await here.feed(breach(1))
+            await here.settled()
+
+    run(test())
+    assert drawn == [BURN.alert]
+    assert len(receiver.taken) == 1
+    assert len(receiver.taken[0]["attachments"]) == 1
 
 
 def decide(told: Told, *alerts: Alert) -> list[str]:

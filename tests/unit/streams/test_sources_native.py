@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
+import cramjam
 import numpy as np
 import pytest
 
@@ -89,6 +93,20 @@ def test_rejects_lines(line: bytes, reason: str) -> None:
     assert (dead.offset, dead.reason, dead.raw) == (8, reason, line[:1024])
     assert dead.detail
     assert columns_of(decoded).offset.tolist() == [7, 9]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, cramjam.zstd.compress])
+def test_what_begins_as_a_packed_file_is_not_unpacked(pack: Callable[[bytes], bytes]) -> None:
+    """A message may be a bomb, or only begin like one: it costs only itself, unread."""
+    record = json.dumps(GOOD).encode()
+    for line in (bytes(pack(record)).replace(b"\n", b""), bytes(pack(record))[:4] + record):
+        decoded = decode(line, {})
+        assert reasons(decoded)["accepted"] == 1
+        assert columns_of(decoded).offset.tolist() == [8]
+        assert {dead.reason for dead in decoded.rejected} <= {
+            "rejected.not_json",
+            "rejected.not_utf8",
+        }
 
 
 @pytest.mark.parametrize(
