@@ -39,10 +39,17 @@ _MIXED: Final = slice(len(SHIFTS) + len(TAILS), len(SHIFTS) + len(TAILS) + len(M
 TAIL: Final = slice(len(SHIFTS), _MIXED.stop)
 SLOPE: Final = TAIL.stop
 LEVEL: Final = slice(SLOPE + 1, SLOPE + 1 + len(SIZES))
+_MEAN: Final[Test] = "mean"
+_TAILS: Final[Test] = "tail"
+_SHARE: Final[Test] = "share"
+_SLOPES: Final[Test] = "slope"
 NAMES: Final[tuple[Test, ...]] = (
-    *(*("mean",) * 4, *("tail",) * 3, *("share",) * 3),
-    *(*("tail",) * len(MIXTURES), "slope"),
-    *("mean",) * len(SIZES),
+    *(_MEAN,) * len(SHIFTS),
+    *(_TAILS,) * 3,
+    *(_SHARE,) * 3,
+    *(_TAILS,) * len(MIXTURES),
+    _SLOPES,
+    *(_MEAN,) * len(SIZES),
 )
 _TESTS: Final = len(NAMES)
 _ADDED: Final = LEVEL.start

@@ -64,7 +64,7 @@ def together(cohorts: Cohorts, jitter: Floats) -> Seen:
     stages = len(jitter)
     unit = cohorts.spread / UNIT
     weight = cohorts.rows / unit**2
-    total = np.bincount(cohorts.stage, weight, stages)
+    total: Floats = np.bincount(cohorts.stage, weight, stages).astype(np.float64)
     each = np.maximum(total, 1e-9)
     return Seen(
         mean=np.bincount(cohorts.stage, weight * unit * cohorts.mean, stages) / each,

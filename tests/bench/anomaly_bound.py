@@ -110,7 +110,8 @@ class Mixture:
         score = self._random.normal(size=self._size) + np.where(hit, self._shift, 0.0)
         ratio = np.exp(np.minimum(self._shift * score - self._shift**2 / 2, 500.0))
         added = np.log(1 - _TAIL_SHARE + _TAIL_SHARE * ratio).sum(axis=1)
-        return np.maximum(total + added, 0.0)
+        grown: Floats = np.maximum(total + added, 0.0)
+        return grown
 
 
 @dataclass(frozen=True, slots=True)

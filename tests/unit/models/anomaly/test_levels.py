@@ -68,7 +68,7 @@ def test_a_step_of_a_tenth_is_found_within_seconds() -> None:
 
 def test_the_ratio_is_that_of_the_densities() -> None:
     """The sum of one step equals the ratio of normal densities with the jitter's covariance."""
-    values = 0.25 + 0.03 * np.random.default_rng(3).normal(size=40)
+    values = 0.25 + 0.003 * np.random.default_rng(3).normal(size=40)
     ticks = np.arange(len(values)) * TICK_S
     drift, step = 0.2, math.log(1.4)
     jitter = drift**2 * np.exp(-np.abs(ticks[:, None] - ticks[None, :]) / JITTER_S)
