@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tailbudget.models.anomaly.levels import JITTER_S, LEAST_STEP, Levels, Seen
+from tailbudget.models.anomaly.levels import JITTER_S, LARGEST_SHIFT, LEAST_STEP, Levels, Seen
 from tailbudget.models.anomaly.sequential import START
 from tailbudget.models.anomaly.stages import UNIT, Cohorts, together
 
@@ -70,7 +70,7 @@ def test_the_ratio_is_that_of_the_densities() -> None:
     """The sum of one step equals the ratio of normal densities with the jitter's covariance."""
     values = 0.25 + 0.003 * np.random.default_rng(3).normal(size=40)
     ticks = np.arange(len(values)) * TICK_S
-    drift, step = 0.2, math.log(1.4)
+    drift, step = 0.2, LARGEST_SHIFT * SPREAD
     jitter = drift**2 * np.exp(-np.abs(ticks[:, None] - ticks[None, :]) / JITTER_S)
     inverse = np.linalg.inv(jitter + SPREAD**2 / ROWS * np.eye(len(values)))
     exact = step * np.ones(len(values)) @ inverse @ (values - step / 2)
