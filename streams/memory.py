@@ -15,8 +15,8 @@ import pyarrow as pa
 
 _ARENAS: Final = 2
 _OWN_PAGES: Final = 1024 * 1024
-"""Arrays of so many bytes have pages of their own, given back when they are freed. glibc begins with
-less, and takes larger arrays from its arenas once it has seen one freed; less costs time."""
+"""Arrays of so many bytes have pages of their own, given back when they are freed. glibc begins
+with less, and takes larger ones from its arenas once it has seen one freed; less costs time."""
 
 _SETTINGS: Final = {-8: _ARENAS, -3: _OWN_PAGES}  # M_ARENA_MAX and M_MMAP_THRESHOLD of malloc.h
 
