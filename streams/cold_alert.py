@@ -1,8 +1,9 @@
 """The alert of a cold start: told in place of a percentile that is missed after a deploy.
 
-New replicas are slow until they are warm, at every deploy. A target that is first missed in such a
-window, and was kept before it, is a ticket, "cold start: steady state is within SLO". One that is
-missed when the window is over is a breach like any other; error budgets are judged meanwhile.
+New replicas are slow until they are warm, at every deploy. A target that is first missed as such a
+window begins, and was kept before it, is a ticket, "cold start: steady state is within SLO". One
+that is missed when the window is over, or was kept while the window had begun, is a breach like any
+other; error budgets are judged meanwhile.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from tailbudget.streams.alert_book import AlertBook, Explain
 FIRST_STEP: Final = (
     "plan capacity for it: warm replicas up before they take traffic, or start fewer at once"
 )
+OPENING_NS: Final = 30 * 10**9
+"""Half of the minute that percentiles are judged over. Cold replicas are slow from their first
+request on: what was kept until then is missed because of something else."""
 _WARM: Final = Reading(Condition.GOOD, detail="no target is missed in a cold window")
 
 
@@ -40,6 +44,11 @@ class ColdAlert:
     def __init__(self, book: AlertBook) -> None:
         self._book = book
         self._missed: list[str] = []
+        self._kept_ns = 0
+
+    def kept(self, now_ns: int) -> None:
+        """Take note that no target is missed now."""
+        self._kept_ns = now_ns
 
     def held_back(self, row: Percentile, read: Reading, window: ColdWindow | None) -> Reading:
         """Return what a percentile is to read: nothing where cold replicas explain that it is bad.
@@ -53,6 +62,8 @@ class ColdAlert:
         """
         slow = read.condition is Condition.BAD and row.measured_ms is not None
         if window is None or not slow or self._book.state(row.percentile).fires:
+            return read
+        if self._kept_ns >= window.start_ns + OPENING_NS:
             return read
         self._missed.append(read.detail)
         return replace(read, condition=Condition.HOLD)

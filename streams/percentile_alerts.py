@@ -76,11 +76,13 @@ class PercentileAlerts:
             window: the cold window that `now_ns` lies in; None outside of one.
         """
         rows, newest = self._rows(minute), self._rows(recent)
+        reads = {name: self._read(name, row, newest[name], now_ns) for name, row in rows.items()}
+        if all(read.condition is Condition.GOOD for read, _ in reads.values()):
+            self._cold.kept(now_ns)
         alerts = []
-        for name, row in rows.items():
-            read, shown = self._read(name, row, newest[name], now_ns)
-            read = self._cold.held_back(shown, read, window)
-            alert = self._book.step(name, read, now_ns)
+        for name, (read, shown) in reads.items():
+            taken = self._cold.held_back(shown, read, window)
+            alert = self._book.step(name, taken, now_ns)
             if alert is not None:
                 told = _with_figures(replace(alert, **asdict(explain())), shown)
                 alerts.append(_with_driver(told, minute))
@@ -94,6 +96,8 @@ class PercentileAlerts:
             now_ns: event time.
             explain: what to say beside the figures.
         """
+        if read is QUIET:
+            self._cold.kept(now_ns)
         if 0 <= now_ns - self._calm_ns < SECOND_NS:
             return []
         self._calm_ns = now_ns

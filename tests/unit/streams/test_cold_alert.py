@@ -92,6 +92,15 @@ def test_a_deploy_that_stays_slow_pages_when_the_window_is_over() -> None:
     assert WINDOW.end_ns <= paged.at_ns < WINDOW.end_ns + SECOND_NS
 
 
+def test_what_begins_once_replicas_are_warm_pages_at_once() -> None:
+    """A service that kept its targets for half a minute after a deploy is not cold."""
+    here = audit()
+    play(here, steps(95, 0, 0.002, seed=1))
+    alerts = play(here, steps(10, 95, 0.2, seed=2))
+    assert said(alerts) == [("p99", "firing", "page")]
+    assert alerts[0].at_ns < WINDOW.end_ns
+
+
 def test_a_breach_that_was_there_before_the_deploy_goes_on() -> None:
     """A deploy does not hide what it did not begin."""
     here = audit()
