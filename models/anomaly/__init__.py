@@ -3,7 +3,6 @@
 Read in this order: `calibration` turns a residual into a normal score by the key's own history,
 `tick` sums the scores of one tick, `coverage`, `jitter` and `clumps` follow how a key behaves by
 itself, `allowance` says how much of a tick is no news, `sequential` accumulates what is left,
-`levels` accumulates it with the slow jitter known, `stages` for all cohorts of a stage at once,
 `alarms` says when one begins and ends, `effect` how large it is, `pending` lets rows wait before
 they are learnt, `said` tells every change once, `saved` keeps the state, and `guard` puts all of
 it together: one call a tick. `detector` is one key with river's interface.

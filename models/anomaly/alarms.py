@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -28,40 +27,18 @@ Mask = NDArray[np.bool_]
 RESTART: Final = 12.0
 """After an alarm less evidence starts the next, for a while: faults come back."""
 RESTART_S: Final = 30.0
-_OWN_SHARE: Final = 2.0
-"""A pooled alarm starts at keys that speak for it themselves by so much: seven to one."""
-_OWN_BESIDE: Final = 4.5
-"""And by so much where another cohort of the stage is alarmed, but all together do not say it."""
+_OWN_SHARE: Final = 4.5
+"""A pooled alarm starts at keys that speak for it themselves by so much."""
 END: Final = 9.0
 _MOST_A_TICK: Final = 0.67 * END
 _OWN_QUIET: Final = 2.0
 """An alarm ends together with those of the other cohorts if its own rows speak for it so much."""
 _TAIL_TOO: Final = 1.5  # an alarm of the mean ends when the tail speaks for that, a little
 _TAIL_SHARE: Final = 0.15
-_LEAST_SHARE: Final = 0.03
-"""An alarm of the tail is of so many rows more at least: of fewer no test could tell the end."""
 _LONG_AGO: Final = -1e12
 _SHIFTS: Final = (0.3, 3.4)
-_FOLLOW_ROWS: Final = 200.0
-_ON: Final = 1.0
+_FOLLOW_ROWS: Final = 40.0
 _FOLLOW_TAIL_ROWS: Final = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What speaks for alarms.
-
-    Attributes:
-        tests: of every key.
-        pooled: of every stage.
-        stage: [K] index of the key's stage.
-        shift: [K] mean score since the tests began to grow.
-    """
-
-    tests: Tests
-    pooled: PooledTests
-    stage: Integers
-    shift: Floats
 
 
 class Alarms(PerKey):
@@ -106,31 +83,26 @@ class Alarms(PerKey):
     quiet_tail: Floats
     quiet_all: Floats
 
-    def begin(self, now_s: float, told: Told, given: Weighed) -> Mask:
+    def begin(
+        self, now_s: float, tests: Tests, pooled: PooledTests, stage: Integers, given: Weighed
+    ) -> Mask:
         """Start alarms where the tests say so; return [K] which."""
-        tests, shift = told.tests, told.shift
-        started = self._over(now_s, told) & ~self.on
-        started &= (now_s > self.muted_s) & (given.tick.rows > 0)
+        largest = tests.largest
+        limit = np.where(now_s - self.ended_s < RESTART_S, RESTART, START)
+        started = largest > limit
+        started |= (pooled.largest > START)[stage] & (largest > _OWN_SHARE)
+        started &= ~self.on & (now_s > self.muted_s) & (given.tick.rows > 0)
         at = np.flatnonzero(started)
         if len(at):
             self.on[at] = True
             self.test[at] = tests.sums[at].argmax(axis=1)
             self.since_s[at] = now_s
             self.onset_s[at] = tests.zero_s[at, self.test[at]]
-            self.shift[at] = np.clip(shift[at], *_SHIFTS)
+            self.shift[at] = np.maximum(given.tick.mean[at], _SHIFTS[0])
             shares = tests.share(at)[np.arange(len(at)), POINT_OF[self.test[at]]]
             self.tail_share[at] = np.where(self._of_tail()[at], shares, _TAIL_SHARE)
             self.quiet[at] = self.quiet_tail[at] = self.quiet_all[at] = 0.0
         return started
-
-    def _over(self, now_s: float, told: Told) -> Mask:
-        """Return [K] where enough speaks for an alarm, of the key alone or together with others."""
-        largest, stage = told.tests.largest, told.stage
-        lately = now_s - self.ended_s < RESTART_S
-        over: Mask = largest > np.where(lately, RESTART, START)
-        over |= (told.pooled.largest > START)[stage] & (largest > _OWN_SHARE)
-        beside = np.bincount(stage, self.on, told.pooled.size) > 0
-        return over | (beside[stage] & (largest > _OWN_BESIDE) & ~lately)
 
     def end(self, now_s: float, given: Weighed, started: Mask, stage: Integers) -> Mask:
         """End alarms where their tests say so; return [K] which."""
@@ -161,15 +133,13 @@ class Alarms(PerKey):
     def _weigh_mean(self, judged: Mask, given: Weighed) -> Floats:
         """Add the evidence for no shift against the shift that the alarm has shown so far."""
         mean, rows = given.tick.mean, given.tick.rows
-        # The estimate follows while nothing speaks for the end: else it would follow it back.
-        weight = np.minimum(rows / _FOLLOW_ROWS, 1.0) * (self.quiet < _ON)
+        # The estimate follows rows that look alarmed only: else it would follow them back.
+        weight = np.minimum(rows / _FOLLOW_ROWS, 1.0) * (mean > 0.5 * self.shift)
         floor = np.maximum(_SHIFTS[0], given.allow.mean)
         moved = np.clip(self.shift + weight * (mean - self.shift), np.minimum(floor, 3.4), 3.4)
         self.shift = np.where(judged, moved, self.shift)
         shift = np.maximum(self.shift, 0.25)
-        # What is unsure of the expectation is no evidence for the end either.
-        high = np.clip(mean, -1.0, 4.0) + np.minimum(given.allow.unsure, shift / 2)
-        still = given.effective * (shift * high - shift**2 / 2)
+        still = given.effective * (shift * np.clip(mean, -1.0, 4.0) - shift**2 / 2)
         quiet = np.maximum(0.0, self.quiet - np.maximum(still, -_MOST_A_TICK))
         self.quiet = np.where(judged, quiet, self.quiet)
         return -still
@@ -180,8 +150,7 @@ class Alarms(PerKey):
         hits, usual = given.tick.exceed[keys, point], given.allow.usual[keys, point]
         weight = np.minimum(rows / _FOLLOW_TAIL_ROWS, 1.0) * (self.quiet_tail < 1.0)
         moved = self.tail_share + weight * (hits / np.maximum(rows, 1.0) - self.tail_share)
-        least = np.minimum(np.maximum(1.8 * usual, usual + _LEAST_SHARE), 0.6)
-        share = np.clip(moved, least, 0.8)
+        share = np.clip(moved, np.minimum(1.8 * usual, 0.6), 0.8)
         self.tail_share = np.where(judged, share, self.tail_share)
         worth = given.effective / np.maximum(rows, 1.0)
         still = worth * bernoulli(hits, rows, usual, self.tail_share - usual)

@@ -38,13 +38,11 @@ class Allowance:
         mean: [K] of the mean score, in standard deviations.
         tail: [K, 4] share of rows beyond each of `TAIL_POINTS`, then of `FAR_POINTS`.
         usual: [K, 4] the same without allowance.
-        unsure: [K] of the mean score, by leverage and novelty alone.
     """
 
     mean: Floats
     tail: Floats
     usual: Floats
-    unsure: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,6 @@ def allowance(tick: Tick, doubt: Doubt) -> Allowance:
         mean=np.maximum(least, slow) + unsure,
         tail=np.minimum(waiting + tail, 0.6),
         usual=np.concatenate([np.broadcast_to(shares, usual.shape), usual], axis=1),
-        unsure=unsure,
     )
 
 

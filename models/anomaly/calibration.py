@@ -97,9 +97,8 @@ class Calibration(PerKey):
         score = quantile(
             np.clip((below - mixed / 2) / total, 0.5 / (total + 1), 1 - 0.5 / (total + 1))
         )
-        # A histogram of few rows is not trusted to say much; a stratum has that of all others too.
-        known = rows + np.minimum(rows.sum(axis=1, keepdims=True), _SHARED_ROWS)
-        trust = np.sqrt(known / (known + _SHARED_ROWS / 2))
+        # A histogram of few rows is not trusted to say much.
+        trust = np.sqrt(rows / (rows + _SHARED_ROWS / 2))
         clipped = np.clip(score, -LARGEST_SCORE, LARGEST_SCORE)
         self.score_of[keys] = clipped * trust[:, :, None]
         self.share_below[keys] = np.cumsum(shared, axis=1)

@@ -50,14 +50,8 @@ class Clumps(PerKey):
         However many rows come, a slow jitter moves all of them: a second is worth at most
         `MOST_A_SECOND`.
         """
-        return np.minimum(
-            self.independent(rows), MOST_A_SECOND * min(max(elapsed_s, 0.0), _LONGEST_S)
-        )
-
-    def independent(self, rows: Floats) -> Floats:
-        """Return [K] the same where the jitter is accounted for otherwise."""
-        worth: Floats = rows / (1 + rows * np.maximum(self.raw - _IGNORED, 0.0))
-        return worth
+        worth = rows / (1 + rows * np.maximum(self.raw - _IGNORED, 0.0))
+        return np.minimum(worth, MOST_A_SECOND * min(max(elapsed_s, 0.0), _LONGEST_S))
 
     def add(self, now_s: float, tick: Tick) -> None:
         """Hold a tick until it is known whether it was sound."""

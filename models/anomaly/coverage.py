@@ -19,7 +19,6 @@ SEEN: Final = 5.0
 """A size of which fewer rows were seen, within half an octave, is unseen."""
 _HALF_NOVEL: Final = 30.0
 _MEMORY_ROWS: Final = 40.0
-_WAIT: Final = [i for i, role in enumerate(SLOTS) if role == "wait"]
 _WORK: Final = [i for i, role in enumerate(SLOTS) if role == "work"]
 
 
@@ -35,17 +34,12 @@ class Coverage(PerKey):
     unseen: Floats
     accepted: Mask
 
-    def judge(self, key: Integers, seen: Floats, waits: Mask) -> Mask:
+    def judge(self, key: Integers, seen: Floats) -> Mask:
         """Return [N] which rows may be judged, given how often each slot was seen [N, 7].
 
-        Sizes decide, and of a stage that waits [N] how much waits before it. Load and waiting do
-        not decide elsewhere: a fault makes queues that were never seen before.
+        Sizes decide. Load does not: a fault makes queues that were never seen before.
         """
-        least = seen[:, _WORK].min(axis=1, initial=np.inf)
-        least = np.where(
-            waits, np.minimum(least, seen[:, _WAIT].min(axis=1, initial=np.inf)), least
-        )
-        shown: Mask = least >= SEEN
+        shown: Mask = seen[:, _WORK].min(axis=1, initial=np.inf) >= SEEN
         rows = np.bincount(key, minlength=self.size)
         hidden = np.bincount(key, ~shown, self.size)
         share = np.minimum(rows / _MEMORY_ROWS, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -23,23 +22,6 @@ _Z95: Final = 1.96
 _MOST_RATIO: Final = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Scored rows.
-
-    Attributes:
-        key: [N].
-        ms: [N] measured.
-        expected_ms: [N].
-        score: [N] normal scores.
-    """
-
-    key: Integers
-    ms: Floats
-    expected_ms: Floats
-    score: Floats
-
-
 class Effects(PerKey):
     """Sums of measured by expected time of every key, since it last was quiet.
 
@@ -51,7 +33,6 @@ class Effects(PerKey):
         square: [K] sum of its square.
         expected: [K] sum of expected milliseconds.
         measured: [K] sum of measured milliseconds.
-        score: [K] sum of scores.
     """
 
     FIELDS: ClassVar[Mapping[str, Field]] = {
@@ -62,7 +43,6 @@ class Effects(PerKey):
         "square": ((), 0.0),
         "expected": ((), 0.0),
         "measured": ((), 0.0),
-        "score": ((), 0.0),
     }
     usual: Floats
     usual_rows: Floats
@@ -71,24 +51,17 @@ class Effects(PerKey):
     square: Floats
     expected: Floats
     measured: Floats
-    score: Floats
 
-    @property
-    def shift(self) -> Floats:
-        """Return [K] the mean score since the onset."""
-        result: Floats = self.score / np.maximum(self.rows, 1.0)
-        return result
-
-    def add(self, scored: Measured, quiet: Mask) -> None:
+    def add(self, key: Integers, ms: Floats, expected_ms: Floats, quiet: Mask) -> None:
         """Add scored rows; keys that are quiet [K] start anew with the next tick."""
-        ratio = np.minimum(scored.ms / scored.expected_ms, _MOST_RATIO)
-        parts = (None, ratio, ratio * ratio, scored.expected_ms, scored.ms, scored.score)
-        sums = (self.rows, self.ratio, self.square, self.expected, self.measured, self.score)
+        ratio = np.minimum(ms / expected_ms, _MOST_RATIO)
+        parts = (None, ratio, ratio * ratio, expected_ms, ms)
+        sums = (self.rows, self.ratio, self.square, self.expected, self.measured)
         full = self.rows > _MEMORY_ROWS
         for array, part in zip(sums, parts, strict=True):
             array[quiet] = 0.0
             array[full] *= 0.5
-            np.add(array, np.bincount(scored.key, part, self.size), out=array)
+            np.add(array, np.bincount(key, part, self.size), out=array)
 
     def learn(self, key: Integers, ms: Floats, expected_ms: Floats) -> None:
         """Follow what is usual, from rows that are learnt."""

@@ -10,25 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.anomaly import saved
-from tailbudget.models.anomaly.alarms import Alarms, Told
+from tailbudget.models.anomaly.alarms import Alarms
 from tailbudget.models.anomaly.allowance import Doubt, allowance
 from tailbudget.models.anomaly.calibration import Calibration, stratum_of
 from tailbudget.models.anomaly.clumps import Clumps
 from tailbudget.models.anomaly.coverage import Coverage
-from tailbudget.models.anomaly.effect import Effects, Measured
+from tailbudget.models.anomaly.effect import Effects
 from tailbudget.models.anomaly.jitter import Jitter
-from tailbudget.models.anomaly.levels import Levels
 from tailbudget.models.anomaly.pending import DELAY_S, Batch, Pending, joined
 from tailbudget.models.anomaly.said import Said
 from tailbudget.models.anomaly.sequential import START, PooledTests, Tests, Weighed
 from tailbudget.models.anomaly.sizes import Sizes
-from tailbudget.models.anomaly.stages import (
-    Cohorts,
-    add_together,
-    alone,
-    settle_together,
-    together,
-)
 from tailbudget.models.anomaly.tick import Scored, tick_of
 from tailbudget.models.shape.roles import role_of
 from tailbudget.models.shape.rows import some
@@ -67,7 +59,6 @@ class Guard:
         self.counts: Counter[str] = Counter()
         self.calibration, self.tests, self.pooled = Calibration(), Tests(), PooledTests()
         self.jitter, self.clumps, self.sizes = Jitter(), Clumps(), Sizes()
-        self.levels, self.stage_levels, self.stage_jitter = Levels(), Levels(), Jitter()
         self.alarms, self.effects, self.coverage = Alarms(), Effects(), Coverage()
         self.waiting = np.zeros(0, np.bool_)
         self.ticked_s = self.learnt_s = self.refit_s = self.cold_until_s = _LONG_AGO
@@ -158,8 +149,7 @@ class Guard:
         """Make room for so many keys."""
         for part in saved.PER_KEY:
             getattr(self, part).grow(size)
-        for part in saved.PER_STAGE:
-            getattr(self, part).grow(len(self.shapes.stages))
+        self.pooled.grow(len(self.shapes.stages))
         stages = [role_of(key.stage) == "wait" for key in self.shapes.keys]
         self.waiting = np.array(stages, np.bool_)
 
@@ -184,12 +174,13 @@ class Guard:
         usable = ready & read.complete
         key, slots, ms = key[usable], read.values[usable], rows.ms[usable]
         seen = bank.seen(key, slots)
-        shown = self.coverage.judge(key, seen, self.waiting[key])
+        shown = self.coverage.judge(key, seen)
         self.counts["unseen shape"] += int((~shown).sum())
         key, slots, ms, seen = key[shown], slots[shown], ms[shown], seen[shown]
         term = terms(slots)
         expected = bank.predict(key, slots, term)
         quiet = (self.tests.largest < _QUIET) & ~self.alarms.on
+        self.effects.add(key, ms, expected, quiet)
         log = np.log(ms / expected)
         scored = Scored(
             key=key,
@@ -198,9 +189,7 @@ class Guard:
             size=self.sizes.standard(key, slots[:, 0]),
             relative=term / expected[:, None],
             novelty=Coverage.novelty(seen),
-            lift=self.levels.lift(self.jitter.mean)[key],
         )
-        self.effects.add(Measured(key, ms, expected, scored.score), quiet)
         self._test(now_s, scored)
 
     def _test(self, now_s: float, scored: Scored) -> None:
@@ -210,40 +199,22 @@ class Guard:
             spread=self.calibration.spread,
             jitter=self.jitter.mean,
             tail_jitter=self.jitter.tail,
-            leverage=bank.leverage(tick.relative) * np.sqrt(self.jitter.clustered),
+            leverage=bank.leverage(tick.relative),
             waiting=self.waiting,
             calibration=self.calibration,
             rows=bank.rows,
         )
-        elapsed_s = now_s - self.ticked_s
-        effective = self.clumps.effective(tick.rows, elapsed_s)
+        effective = self.clumps.effective(tick.rows, now_s - self.ticked_s)
         self.ticked_s = now_s
-        given = Weighed(tick, effective, allowance(tick, doubt), self.waiting)
-        level, of_stage = self._levels(now_s, elapsed_s, given)
-        added = self.tests.update(now_s, given, level)
-        self.pooled.update(added, bank.stage, of_stage)
-        told = Told(self.tests, self.pooled, bank.stage, self.effects.shift)
-        started = alarms.begin(now_s, told, given)
+        given = Weighed(tick, effective, allowance(tick, doubt))
+        added = self.tests.update(now_s, given)
+        self.pooled.update(added, bank.stage)
+        started = alarms.begin(now_s, self.tests, self.pooled, bank.stage, given)
         ended = alarms.end(now_s, given, started, bank.stage)
         self.tests.sums[ended] = 0.0
         self.pooled.sums[np.unique(bank.stage[ended])] = 0.0
         self.jitter.add(now_s, tick, alarms.on)
         self.clumps.add(now_s, tick)
-
-    def _levels(self, now_s: float, elapsed_s: float, given: Weighed) -> tuple[Floats, Floats]:
-        """Return the sums of the level of every key [K, 4] and of every stage [S, 4]."""
-        cohorts = Cohorts(
-            mean=given.tick.mean,
-            rows=self.clumps.independent(given.tick.rows),
-            unsure=given.allow.unsure,
-            spread=self.calibration.spread,
-            stage=self.shapes.bank.stage,
-            idle=self.alarms.on | self.waiting,
-        )
-        stages = together(cohorts, self.stage_jitter.mean)
-        add_together(now_s, self.stage_jitter, stages)
-        own = self.levels.update(elapsed_s, alone(cohorts, self.jitter.mean))
-        return own, self.stage_levels.update(elapsed_s, stages)
 
     def _learn_and_refit(self, now_s: float) -> Integers:
         if now_s - self.learnt_s < LEARN_EVERY_S:
@@ -252,8 +223,6 @@ class Guard:
         sound = ~self.alarms.on
         self.jitter.settle(now_s, DELAY_S, sound, self.alarms.ended_s)
         self.clumps.settle(now_s, DELAY_S, sound, self.alarms.ended_s)
-        keys = (self.shapes.bank.stage, sound, self.alarms.ended_s)
-        settle_together(now_s, DELAY_S, self.stage_jitter, keys)
         self._learn(now_s)
         if now_s - self.refit_s >= REFIT_EVERY_S:
             elapsed_s = min(now_s - self.refit_s, _MOST_FADE_S)
@@ -279,8 +248,7 @@ class Guard:
     def _note(self, learnt: Learnt) -> None:
         """Calibrate by what was learnt, keys that have just begun from the start."""
         started = np.array(learnt.started, np.int64)
-        fresh = (self.calibration, self.tests, self.effects, self.sizes, self.jitter, self.levels)
-        for part in fresh:
+        for part in (self.calibration, self.tests, self.effects, self.sizes, self.jitter):
             part.reset(started)
         log = np.log(learnt.ms / learnt.expected_ms)
         self.calibration.learn(learnt.key, stratum_of(learnt.slots[:, 5]), log)

@@ -24,25 +24,9 @@ WINDOW_S: Final = 10.0
 _LEAST_ROWS: Final = 20.0
 _LEAST_SHARE: Final = 0.03  # of a new window: about 30 windows are remembered
 _WEIGHT: Final = 0.75  # of a squared difference two windows apart; it spans a time constant of 20 s
-_WINDOWS_A_CLUSTER: Final = 4.0  # rows of two time constants of 20 s share their jitter
 _BINOMIAL: Final = np.array([p * (1 - p) for p in TAIL_SHARES])
 _QUIET_S: Final = 20.0
 _TAIL_CAP: Final = np.array([2e-3, 4e-4])
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """The part of a tick that is needed here.
-
-    Attributes:
-        rows: [K] independent rows.
-        mean: [K] mean score, 0 without rows.
-        exceed: [K, at least 2] rows beyond the tail points.
-    """
-
-    rows: Floats
-    mean: Floats
-    exceed: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +88,7 @@ class Jitter(PerKey):
         """Return [K, 2] that of the tail shares."""
         return np.maximum(self.tail_raw, 0.0)
 
-    @property
-    def clustered(self) -> Floats:
-        """Return [K] how many times more a mean of rows varies than if each were by itself.
-
-        Rows of one time share its jitter: Kish, Survey Sampling (1965), 5.4, the design effect.
-        """
-        chance = self.before[:, 1, 1]
-        rows = _WINDOWS_A_CLUSTER / np.where(chance > 0, chance, np.inf)
-        result: Floats = 1 + rows * self.mean
-        return result
-
-    def add(self, now_s: float, tick: Tick | Means, alarmed: Mask) -> None:
+    def add(self, now_s: float, tick: Tick, alarmed: Mask) -> None:
         """Add a tick; windows that are over wait until it is known whether they were sound."""
         self.rows += tick.rows
         self.total += tick.rows * tick.mean

@@ -13,14 +13,11 @@ from tailbudget.schemas.errors import WireError
 if TYPE_CHECKING:
     from tailbudget.models.anomaly.guard import Guard
 
-SCHEMA: Final = "tailbudget.guard/2"
+SCHEMA: Final = "tailbudget.guard/1"
 PER_KEY: Final = (
-    *("calibration", "tests", "levels", "jitter", "clumps", "sizes"),
-    *("alarms", "effects", "coverage"),
+    *("calibration", "tests", "jitter", "clumps", "sizes", "alarms", "effects", "coverage"),
 )
 """The parts of a guard that have one row a key."""
-PER_STAGE: Final = ("pooled", "stage_levels", "stage_jitter")
-"""Those that have one row a stage."""
 _TIMES: Final = ("ticked_s", "learnt_s", "refit_s", "cold_until_s")
 
 G = TypeVar("G", bound="Guard")
@@ -29,7 +26,7 @@ G = TypeVar("G", bound="Guard")
 def dump(guard: Guard) -> bytes:
     """Return the state of a guard; equal states give equal bytes."""
     arrays = {f"bank.{name}": array for name, array in guard.shapes.bank.arrays().items()}
-    for part in (*PER_KEY, *PER_STAGE):
+    for part in (*PER_KEY, "pooled"):
         named = getattr(guard, part).arrays()
         arrays |= {f"{part}.{name}": array for name, array in named.items()}
     arrays["times"] = np.array([getattr(guard, name) for name in _TIMES])
@@ -51,7 +48,7 @@ def load(guard: G, body: bytes) -> G:
     try:
         parts = {
             part: {name: arrays[f"{part}.{name}"] for name in getattr(guard, part).FIELDS}
-            for part in (*PER_KEY, *PER_STAGE)
+            for part in (*PER_KEY, "pooled")
         }
         bank = {name: arrays[f"bank.{name}"] for name in guard.shapes.bank.FIELDS}
         guard.shapes.restore(small["shapes"], bank)
@@ -63,7 +60,6 @@ def load(guard: G, body: bytes) -> G:
         raise WireError(f"the state of a guard lacks {error}") from error
     for part in PER_KEY:
         getattr(guard, part).restore(parts[part], len(guard.shapes.keys))
-    for part in PER_STAGE:
-        getattr(guard, part).restore(parts[part], len(guard.shapes.stages))
+    guard.pooled.restore(parts["pooled"], len(guard.shapes.stages))
     guard.grow(len(guard.shapes.keys))
     return guard

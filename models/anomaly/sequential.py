@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tailbudget.models.anomaly.allowance import Allowance
-from tailbudget.models.anomaly.levels import SIZES
-from tailbudget.models.anomaly.tick import MIXTURES, POINTS, Tick
+from tailbudget.models.anomaly.tick import POINTS, Tick
 from tailbudget.models.per_key import Field, PerKey
 from tailbudget.schemas.anomalies import Test
 
@@ -24,7 +23,6 @@ Integers = NDArray[np.int64]
 
 START: Final = 18.0
 """Log-likelihood ratio at which an alarm starts: chance alone gives e^18 to 1 once in a while."""
-_LEVEL_WORTH: Final = START / 14.0
 MOST_A_TICK: Final = 0.6 * START
 """One tick alone starts no alarm."""
 
@@ -35,28 +33,11 @@ TAILS: Final = ((0, 0.05), (0, 0.10), (1, 0.08), (2, 0.10), (3, 0.03), (3, 0.10)
 _SLOPE: Final = 0.7
 _SLOPE_SLACK: Final = 0.1
 
-_MIXED: Final = slice(len(SHIFTS) + len(TAILS), len(SHIFTS) + len(TAILS) + len(MIXTURES))
-TAIL: Final = slice(len(SHIFTS), _MIXED.stop)
+TAIL: Final = slice(len(SHIFTS), len(SHIFTS) + len(TAILS))
 SLOPE: Final = TAIL.stop
-LEVEL: Final = slice(SLOPE + 1, SLOPE + 1 + len(SIZES))
-_MEAN: Final[Test] = "mean"
-_TAILS: Final[Test] = "tail"
-_SHARE: Final[Test] = "share"
-_SLOPES: Final[Test] = "slope"
-NAMES: Final[tuple[Test, ...]] = (
-    *(_MEAN,) * len(SHIFTS),
-    *(_TAILS,) * 3,
-    *(_SHARE,) * 3,
-    *(_TAILS,) * len(MIXTURES),
-    _SLOPES,
-    *(_MEAN,) * len(SIZES),
-)
+NAMES: Final[tuple[Test, ...]] = (*("mean",) * 4, *("tail",) * 3, *("share",) * 3, "slope")
 _TESTS: Final = len(NAMES)
-_ADDED: Final = LEVEL.start
-_POOLED: Final = [t for t in range(_TESTS) if t != SLOPE]
-POINT_OF: Final = np.array(
-    [*[0] * len(SHIFTS), *[point for point, _ in TAILS], *[0] * len(MIXTURES), 0, *[0] * len(SIZES)]
-)
+POINT_OF: Final = np.array([0] * len(SHIFTS) + [point for point, _ in TAILS] + [0])
 """Which tail point each test counts; the others have the first beside them."""
 
 
@@ -68,13 +49,11 @@ class Weighed:
         tick: the sums.
         effective: [K] independent rows.
         allow: what is no news.
-        waits: [K] the stage is a queue.
     """
 
     tick: Tick
     effective: Floats
     allow: Allowance
-    waits: NDArray[np.bool_]
 
 
 class Tests(PerKey):
@@ -104,13 +83,11 @@ class Tests(PerKey):
     hits: Floats
     rows: Floats
 
-    def update(self, now_s: float, given: Weighed, level: Floats) -> Floats:
-        """Add a tick, and take the sums of the level [K, 4]; return [K, 11] what it added."""
+    def update(self, now_s: float, given: Weighed) -> Floats:
+        """Add a tick; return [K, 11] what it added, for pooling."""
         added = increments(given)
         self.zero_s = np.where(self.sums <= 0, now_s, self.zero_s)
-        old = self.sums[:, :_ADDED]
-        self.sums[:, :_ADDED] = np.maximum(0.0, old + np.minimum(added, MOST_A_TICK))
-        self.sums[:, LEVEL] = level
+        self.sums = np.maximum(0.0, self.sums + np.minimum(added, MOST_A_TICK))
         self._count(given.tick)
         self.down_s = np.where(self.down <= 0, now_s, self.down_s)
         faster = 0.8 * (-given.tick.mean - given.allow.mean) - 0.32
@@ -128,7 +105,6 @@ class Tests(PerKey):
         over = np.ones((self.size, POINTS), np.bool_)
         for j, (point, _) in enumerate(TAILS):
             over[:, point] &= self.sums[:, TAIL.start + j] <= 0
-        over[:, 0] &= (self.sums[:, _MIXED] <= 0).all(axis=1)
         self.hits[over] = self.rows[over] = 0.0
 
     @property
@@ -145,17 +121,14 @@ class PooledTests(PerKey):
         sums: [S, 10] log-likelihood ratios of mean and tail.
     """
 
-    FIELDS: ClassVar[Mapping[str, Field]] = {"sums": ((len(_POOLED),), 0.0)}
+    FIELDS: ClassVar[Mapping[str, Field]] = {"sums": ((_TESTS - 1,), 0.0)}
     sums: Floats
 
-    def update(self, added: Floats, stage: Integers, level: Floats) -> None:
-        """Add what a tick added to the keys [K, 11], and take the sums of the level [S, 4]."""
-        total = np.zeros((self.size, SLOPE))
-        np.add.at(total, stage, added[:, :SLOPE])
-        self.sums[:, :SLOPE] = np.maximum(
-            0.0, self.sums[:, :SLOPE] + np.minimum(total, MOST_A_TICK)
-        )
-        self.sums[:, SLOPE:] = level * _LEVEL_WORTH
+    def update(self, added: Floats, stage: Integers) -> None:
+        """Add what a tick added to the keys [K, 11]."""
+        total = np.zeros((self.size, _TESTS - 1))
+        np.add.at(total, stage, added[:, : _TESTS - 1])
+        self.sums = np.maximum(0.0, self.sums + np.minimum(total, MOST_A_TICK))
 
     @property
     def largest(self) -> Floats:
@@ -174,12 +147,9 @@ def increments(given: Weighed) -> Floats:
         worth * bernoulli(tick.exceed[:, point], rows, given.allow.tail[:, point], more)
         for point, more in TAILS
     ]
-    # The ratio of a mixture grows by its share times its shift, or less, where scores are higher.
-    lifted = np.outer(rows * given.allow.unsure, [share * shift for share, shift in MIXTURES])
-    mixed = np.where(given.waits, 0.0, worth)[:, None] * (tick.mixed - lifted)
     allowed = (given.allow.mean + _SLOPE_SLACK) * tick.size
     slope = worth * (_SLOPE * (tick.size_score - allowed) - _SLOPE**2 / 2 * tick.size_square)
-    return np.column_stack([mean, *tail, mixed, slope])
+    return np.column_stack([mean, *tail, slope])
 
 
 def bernoulli(hits: Floats, rows: Floats, usual: Floats, more: Floats | float) -> Floats:

@@ -17,8 +17,6 @@ TAIL_SHARES: Final = (0.05, 0.01)
 FAR_POINTS: Final = (2.0, 3.0)
 """Robust standard deviations above the median residual: there the share of sound rows is measured.
 A slow mode, such as that of cache misses, lies beyond, so that its share is what is counted."""
-MIXTURES: Final = ((0.10, 2.0), (0.10, 3.0))
-"""(share of slow rows, by how many standard deviations) that are tested for."""
 POINTS: Final = len(TAIL_POINTS) + len(FAR_POINTS)
 
 
@@ -33,7 +31,6 @@ class Scored:
         size: [N] standardised logarithm of the main work covariate.
         relative: [N, D] terms divided by the prediction.
         novelty: [N] 0 where much was seen at such a shape, up to 1 where nothing was.
-        lift: [N] how much of the score the slow jitter of its key may explain.
     """
 
     key: Integers
@@ -42,7 +39,6 @@ class Scored:
     size: Floats
     relative: Floats
     novelty: Floats
-    lift: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,6 @@ class Tick:
         size_square: [K] sum of its square.
         relative: [K, D] mean of the terms divided by the prediction.
         novelty: [K] mean novelty.
-        mixed: [K, 2] log-likelihood ratios of `MIXTURES`.
     """
 
     rows: Floats
@@ -69,7 +64,6 @@ class Tick:
     size_square: Floats
     relative: Floats
     novelty: Floats
-    mixed: Floats
 
 
 _LARGE: Final = 0.7  # of a standard deviation above the mean size: rows that a slope would slow
@@ -98,13 +92,7 @@ def tick_of(scored: Scored, keys: int) -> Tick:
         size_square=_sum(key, above * above, keys),
         relative=relative / each[:, None],
         novelty=np.bincount(key, scored.novelty, keys) / each,
-        mixed=np.stack([_sum(key, row, keys) for row in _mixed(score - scored.lift)], axis=1),
     )
-
-
-def _mixed(score: Floats) -> list[Floats]:
-    """Return of each mixture [N] the ratio for rows of which a share is slower."""
-    return [np.log1p(share * np.expm1(shift * score - shift**2 / 2)) for share, shift in MIXTURES]
 
 
 def _sum(key: Integers, values: Floats, keys: int) -> Floats:

@@ -23,7 +23,7 @@ THIN_ROWS: Final = 40.0
 """The other cohorts of a stage speak as so many rows, fading as a cohort has its own."""
 _FADE_ROWS: Final = 400.0
 _LEAST_MS: Final = 1e-3
-_OFFSET_ROWS: Final = 3000.0
+_OFFSET_ROWS: Final = 300.0
 _OFFSET_DOUBT: Final = 30.0
 _LEAST_FRESH: Final = 20.0
 _WORTH: Final = 0.02

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from stage_traffic import KEYS, NAMES, SECOND_NS, Service, learnt, watch
 
-from tailbudget.models.anomaly import saved
 from tailbudget.models.anomaly.guard import Guard
 from tailbudget.models.shape import service as service_shapes
-from tailbudget.models.state_bytes import pack, unpack
 from tailbudget.schemas.anomalies import StageCohort, TickRows
 from tailbudget.schemas.errors import ReleaseError, WireError
 
@@ -107,32 +105,6 @@ def test_damaged_and_foreign_state_is_refused() -> None:
         Guard.load(guard.dump()[:-10])
     with pytest.raises(ReleaseError):
         Guard.load(guard.shapes.dump())
-
-
-def test_state_of_an_older_release_is_refused() -> None:
-    """A guard of the first version has no levels: it is refused, and the watch begins anew."""
-    small, arrays = unpack(saved.SCHEMA, Guard().dump())
-    with pytest.raises(ReleaseError):
-        Guard.load(pack("tailbudget.guard/1", small, arrays))
-
-
-def test_a_stage_that_is_a_tenth_slower_is_found() -> None:
-    """All cohorts together find a step of 10 % within half a minute, and its size."""
-    service = Service()
-    guard = learnt(service, 600)
-    service.slow = 1.1
-    said = watch(guard, service, range(600, 630))
-    assert {a.stage for a in said} == {"prefill"}
-    assert said[0].effect is not None
-    assert said[0].effect.low_pct < 10 < said[0].effect.high_pct
-
-
-def test_a_stage_that_is_a_little_slower_is_left_alone() -> None:
-    """Two per cent are no news, however long they last."""
-    service = Service()
-    guard = learnt(service, 600)
-    service.slow = 1.02
-    assert watch(guard, service, range(600, 1200)) == []
 
 
 def test_no_model_learns_from_a_long_fault() -> None:

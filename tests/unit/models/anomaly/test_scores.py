@@ -11,9 +11,7 @@ import pytest
 from river import checks
 
 from tailbudget.models.anomaly.calibration import STRATA, Calibration, stratum_of
-from tailbudget.models.anomaly.coverage import Coverage
 from tailbudget.models.anomaly.detector import ShapeDetector
-from tailbudget.models.anomaly.jitter import Jitter, Means
 from tailbudget.models.anomaly.normal import cdf, quantile
 from tailbudget.models.anomaly.pending import DELAY_S, MOST_ROWS, Batch, Pending, joined
 from tailbudget.models.anomaly.sequential import bernoulli
@@ -49,41 +47,6 @@ def test_a_histogram_without_rows_says_nothing() -> None:
     calibration.refresh(np.array([0]))
     zero = np.zeros(3, np.int64)
     np.testing.assert_array_equal(calibration.score(zero, zero, np.array([-1.0, 0.0, 4.0])), 0.0)
-
-
-def test_a_queue_that_was_never_seen_is_scored_by_all_others() -> None:
-    """Rows with many waiting are judged by the residuals of those without, not taken for normal."""
-    random = np.random.default_rng(8)
-    calibration = Calibration()
-    calibration.grow(1)
-    key = np.zeros(5_000, np.int64)
-    calibration.learn(key, np.zeros(5_000, np.int64), 0.1 * random.normal(size=5_000))
-    calibration.refresh(np.array([0]))
-    score = calibration.score(np.zeros(1, np.int64), np.array([STRATA - 1]), np.array([0.25]))
-    assert score[0] > 1.5
-
-
-def test_a_queue_is_judged_by_waits_that_were_seen() -> None:
-    """How much waits decides for a stage that waits, and for no other."""
-    coverage = Coverage()
-    coverage.grow(2)
-    seen = np.full((2, 7), np.inf)
-    seen[:, 5] = 0.0
-    shown = coverage.judge(np.array([0, 1]), seen, np.array([True, False]))
-    assert shown.tolist() == [False, True]
-    assert coverage.unseen[0] > coverage.unseen[1] == 0.0
-
-
-def test_rows_of_one_time_share_its_jitter() -> None:
-    """The more rows come while a jitter lasts, the less each adds to what is known."""
-    jitter = Jitter()
-    jitter.grow(2)
-    assert jitter.clustered.tolist() == [1.0, 1.0]
-    jitter.mean_raw[:] = 0.04
-    for now_s in (10.0, 20.0):
-        rows = np.array([100.0, 1000.0])
-        jitter.add(now_s, Means(rows, np.zeros(2), np.zeros((2, 4))), np.zeros(2, np.bool_))
-    assert jitter.clustered == pytest.approx([1 + 400 * 0.04, 1 + 4000 * 0.04])
 
 
 def test_the_share_of_a_second_mode_is_measured() -> None:
