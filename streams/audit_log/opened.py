@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import shutil
@@ -78,7 +79,7 @@ def damage(name: str) -> Iterator[None]:
     """Say which file it is that cannot be read."""
     try:
         yield
-    except (OSError, EOFError, zlib.error, UnicodeError, pa.ArrowException) as error:
+    except (OSError, EOFError, zlib.error, UnicodeError, csv.Error, pa.ArrowException) as error:
         text = " ".join(str(error).split())
         raise DecodeError(
             f"{name} is damaged, or not of its format: {text[:300]}",

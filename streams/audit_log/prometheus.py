@@ -109,8 +109,9 @@ def is_scrape(path: Path) -> bool:
     if is_table(path):
         return False
     try:
-        file = Opened(path)
-    except ConfigError:
+        with damage(str(path)):
+            file = Opened(path)
+    except (ConfigError, DecodeError):
         return False
     try:
         head = file.head

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from real_samples import SAMPLES
 
@@ -116,6 +116,7 @@ SCRAPE = (
 
 @settings(max_examples=200, deadline=None)
 @given(edits, st.floats(0.1, 1), st.sampled_from([b"", b"# EOF\n"]))
+@example([(0.0, 0, b"\x1f\x8b")], 1.0, b"")
 def test_scrapes_of_any_content(
     changes: list[tuple[float, int, bytes]], kept: float, end: bytes
 ) -> None:

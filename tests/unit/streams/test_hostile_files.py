@@ -249,3 +249,11 @@ def test_a_field_that_is_nested_costs_its_record(name: str) -> None:
                 b'"' + field + b'":', b'"' + field + b'":' + b"[" * 300 + b"]" * 300 + b',"y":'
             )
             decoder(name, Rules(service="x")).decode([SourceMessage(deep, 0, NOW_NS)])
+
+
+def test_a_lone_carriage_return_in_a_header(tmp_path: Path) -> None:
+    """A table whose header no reader takes is damaged, and says so."""
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"\r\x01")
+    with pytest.raises(DecodeError, match=r"log\.csv is damaged"):
+        open_log(path, Wanted(), now_ns=0)

@@ -128,7 +128,8 @@ def test_speed_sets_how_long_it_takes(
     bootstrap: str, tmp_path: Path, speed: float | None, expected_s: float
 ) -> None:
     """Ten seconds of log take ten at 1x, one at 10x, and none at full speed."""
-    create_topics(client_config(bootstrap), {"speed": 2})
+    topic = f"speed-{expected_s:g}"
+    create_topics(client_config(bootstrap), {topic: 2})
     log = tmp_path / "log.jsonl"
     log.write_bytes(b"\n".join(LINES))
     clock = Clock()
@@ -136,7 +137,7 @@ def test_speed_sets_how_long_it_takes(
     done = run(
         client_config(bootstrap),
         log,
-        lambda _: to("speed"),
+        lambda _: to(topic),
         pacing=Pacing(speed=speed, now_ns=clock.now_ns, wait=clock.wait),
         report=reports.append,
     )
