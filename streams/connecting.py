@@ -70,11 +70,9 @@ async def _connect(start: Callable[[], Awaitable[T]], undo: Callable[[], Awaitab
 
 def left(kafka: KafkaSettings, cause: BaseException | None) -> BrokerError:
     """Return an error that says that the group does not take us, or has gone."""
-    error = BrokerError(
+    return BrokerError(
         f"consumer group {kafka.group} at {kafka.bootstrap} cannot be joined or went away"
         + (f": {cause!r}" if cause else ""),
         remedy="check the broker, kafka.session_timeout_s against what it allows, credentials"
         " and the rights of the group; nothing is lost",
     )
-    error.__cause__ = cause
-    return error

@@ -192,7 +192,8 @@ class Worker:
             await asyncio.gather(starting, return_exceptions=True)
             await self.stop()
         if isinstance(self.app.failure, KafkaError) or not (stop.is_set() or self.app.failure):
-            raise left(self.settings.kafka, self.app.failure or self.app.crash_reason)
+            cause = self.app.failure or self.app.crash_reason
+            raise left(self.settings.kafka, cause) from cause
         if self.app.failure is not None:
             raise self.app.failure
 

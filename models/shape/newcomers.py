@@ -93,5 +93,5 @@ def _aligned(part: Held, names: tuple[str, ...]) -> Floats:
 
 
 def _without(part: Held, keys: ArrayLike) -> Held:
-    other = ~np.isin(part.key, np.asarray(keys))
+    other = ~np.isin(part.key, keys)
     return Held(part.names, part.key[other], part.covariate[other], part.ms[other])

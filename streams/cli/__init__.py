@@ -9,19 +9,15 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Final
 
 from tailbudget.schemas.errors import TailbudgetError
-
-ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1"}
-"""numpy multiplies small matrices here: threads that share one spin, and cost twice the CPU. It is
-read when numpy is imported, so it is set before any command is."""
 
 
 def main() -> None:
     """Run the command that the arguments name, and exit with its status."""
-    for name, value in ONE_THREAD.items():
-        os.environ.setdefault(name, value)
+    # numpy multiplies small matrices here: threads that share one spin, and cost twice the CPU. It
+    # is read when numpy is imported, which the commands do.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from tailbudget.streams.cli.app import app  # noqa: PLC0415 (commands register on import)
 
     # Libraries log what we tell better as an error; a worker sets up its own logging.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
 import pytest
+from http_serving import serving
 from pydantic import SecretStr
 
 from tailbudget.schemas.alert import Alert
@@ -109,14 +109,8 @@ def receiver() -> Iterator[Receiver]:
         def log_message(self, *_: object) -> None:
             """Stay silent."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield state
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Handler) as state.port:
+        yield state
 
 
 @pytest.fixture(params=["fake", "json", "slack"])

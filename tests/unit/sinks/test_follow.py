@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import apprise.plugins.opsgenie
 import apprise.plugins.pagerduty
 import pytest
 from alerts import BURN, burn
+from http_serving import serving
 from pydantic import SecretStr
 
 from tailbudget.schemas.alert import Alert
@@ -66,14 +66,8 @@ def api() -> Iterator[Api]:
         def log_message(self, *_: object) -> None:
             """Stay silent."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield state
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Handler) as state.port:
+        yield state
 
 
 FIRING = BURN

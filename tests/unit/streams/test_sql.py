@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
+from http_serving import serving
 from rich.console import Console
 
 from tailbudget.schemas.errors import ClickHouseError, ConfigError
@@ -49,14 +49,8 @@ def worker() -> Iterator[Worker]:
         def log_message(self, *_: object) -> None:
             """Stay silent."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield state
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Handler) as state.port:
+        yield state
 
 
 def embedded(tmp_path: Path) -> Settings:
