@@ -31,7 +31,7 @@ class Top(App[None]):
     """
 
     CSS: ClassVar[str] = """
-    #state { height: auto; max-height: 3; padding: 0 1; background: $panel; }
+    #state { height: auto; max-height: 6; padding: 0 1; background: $panel; }
     #headline { height: auto; max-height: 4; padding: 0 1; }
     LiveScreen { overflow: hidden; }
     TabbedContent, ContentSwitcher { height: 1fr; }
